@@ -1,0 +1,5 @@
+"""python -m geniuzfs"""
+
+from geniuzfs.cli import main
+
+main()

@@ -1,0 +1,121 @@
+"""geniuzfs mount: serve in the foreground, or start a daemon and wait until it answers."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from geniuzfs import logs, runtime
+from geniuzfs.api import Geniuz
+from geniuzfs.cli import cli
+from geniuzfs.errors import GeniuzError, MountError
+
+ANSWER_SECONDS = 30.0
+"""How long the first answer of a new mount may take."""
+
+
+@cli.command()
+@click.argument("mountpoint", required=False, type=click.Path(path_type=Path))
+@click.option("--in", "alone", metavar="NAME", help="Mount this folder alone, as the root.")
+@click.option(
+    "--foreground", "-f", is_flag=True, help="Stay in the foreground and log to standard error."
+)
+@click.option("--read-only", is_flag=True, help="Refuse every change.")
+@click.option("--allow-other", is_flag=True, help="Let other users in, as far as file modes do.")
+@click.option("--debug", is_flag=True, help="Log everything.")
+@click.option(
+    "-o",
+    "extra",
+    metavar="OPTION",
+    multiple=True,
+    help="A mount option of the kernel's, such as dev or suid.",
+)
+@click.option("--ready-fd", type=int, hidden=True)
+def mount(
+    mountpoint: Path | None,
+    alone: str | None,
+    foreground: bool,
+    read_only: bool,
+    allow_other: bool,
+    debug: bool,
+    extra: tuple[str, ...],
+    ready_fd: int | None,
+) -> None:
+    """Mount your folders at MOUNTPOINT (default: ~/Memory).
+
+    Makes the data directory and the folder "My memory" on first use, and goes to
+    the background once the mount answers.
+    """
+    from geniuzfs.fs import mount as fs  # brings pyfuse3 and trio, which no other command needs
+
+    geniuz = runtime.geniuz()
+    target = Path(os.path.abspath(mountpoint or geniuz.config.mountpoint))
+    logs.set_up(debug=debug)
+    if not foreground:
+        _start_daemon(geniuz, target)
+        return
+    with _reporting(ready_fd) as ready:
+        geniuz.begin()
+        fs.prepare(geniuz, target)
+        options = fs.Options(
+            target, alone, read_only, allow_other, tuple(o for e in extra for o in e.split(","))
+        )
+        fs.serve(geniuz, options, ready)
+
+
+class _reporting:
+    """Tell whoever waits at `descriptor` of success ("ready") or of what went wrong."""
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._descriptor = descriptor
+
+    def __enter__(self) -> Callable[[], None]:
+        return lambda: self._say("ready")
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, GeniuzError):
+            self._say(f"{error.exit_code} {error}")
+
+    def _say(self, text: str) -> None:
+        if self._descriptor is not None:
+            os.write(self._descriptor, text.encode() + b"\n")
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def _start_daemon(geniuz: Geniuz, target: Path) -> None:
+    """Run this same command in the foreground of a session of its own, and wait for its word."""
+    geniuz.begin()
+    log = geniuz.config.home / "mount.log"
+    read, write = os.pipe()
+    with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
+        command = [
+            sys.executable,
+            "-m",
+            "geniuzfs",
+            *sys.argv[1:],
+            "--foreground",
+            f"--ready-fd={write}",
+        ]
+        daemon = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            pass_fds=(write,),
+            start_new_session=True,
+        )
+    os.close(write)
+    with os.fdopen(read, encoding="utf-8") as said:
+        word = said.readline().strip()
+    if word != "ready":
+        daemon.wait()
+        code, _, reason = word.partition(" ")
+        failed = MountError(reason or f"the daemon ended without a word: see {log}")
+        failed.exit_code = int(code) if code.isdigit() else failed.exit_code
+        raise failed
+    os.stat(target)  # answered: the mount works
+    click.echo(f"mounted at {target}; geniuzfs umount ends it, {log} tells what happens")

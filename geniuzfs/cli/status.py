@@ -1,0 +1,44 @@
+"""geniuzfs status"""
+
+import json
+from typing import Any
+
+import click
+
+from geniuzfs import runtime
+from geniuzfs.api import FolderStatus
+from geniuzfs.cli import cli
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def status(as_json: bool) -> None:
+    """Show what is mounted and what the folders hold."""
+    geniuz = runtime.geniuz()
+    folders, mounted = geniuz.status(), [str(path) for path in geniuz.mounted()]
+    if as_json:
+        click.echo(
+            json.dumps({"mounts": mounted, "folders": [_object(folder) for folder in folders]})
+        )
+        return
+    for path in mounted:
+        click.echo(f"mounted at {path}")
+    if not mounted:
+        click.echo("nothing is mounted")
+    for folder in folders:
+        counted = folder.counts
+        click.echo(
+            f"{folder.folder.name}: {counted.files} files, {counted.directories} directories,"
+            f" {counted.bytes} bytes, {counted.memories} kept memories, {counted.due} to be learned"
+        )
+
+
+def _object(status: FolderStatus) -> dict[str, Any]:
+    return {
+        "name": status.folder.name,
+        "uuid": status.folder.identity.id,
+        "path": str(status.folder.path),
+        **status.counts._asdict(),
+        "database_bytes": status.database_bytes,
+        "wal_bytes": status.wal_bytes,
+    }

@@ -1,0 +1,20 @@
+"""geniuzfs umount"""
+
+import os
+from pathlib import Path
+
+import click
+
+from geniuzfs import runtime
+from geniuzfs.cli import cli
+
+
+@cli.command()
+@click.argument("mountpoint", required=False, type=click.Path(path_type=Path))
+@click.option("--lazy", is_flag=True, help="Detach now; what is open may still be finished.")
+def umount(mountpoint: Path | None, lazy: bool) -> None:
+    """End the mount at MOUNTPOINT (default: ~/Memory). Everything is saved first."""
+    from geniuzfs.fs import mount as fs  # brings pyfuse3 and trio
+
+    target = Path(os.path.abspath(mountpoint or runtime.geniuz().config.mountpoint))
+    fs.unmount(target, lazy=lazy)

@@ -1,0 +1,161 @@
+"""What can go wrong, as one tree: each error knows its errno and its exit code.
+
+GeniuzError
+├── UsageError               the request makes no sense as asked         EINVAL   2
+├── NotFound                 no such file, folder or memory              ENOENT   1
+├── AlreadyExists            the name is taken                           EEXIST   3
+├── TreeError                the tree's rules forbid it                           3
+│   ├── NotADirectory                                                    ENOTDIR
+│   ├── IsADirectory                                                     EISDIR
+│   ├── DirectoryNotEmpty                                                ENOTEMPTY
+│   ├── NameTooLong          more than 255 bytes                         ENAMETOOLONG
+│   ├── IntoItself           a directory moved beneath itself            EINVAL
+│   ├── TooManyLinks                                                     EMLINK
+│   ├── Stale                the file is gone, its handle is not         ESTALE
+│   ├── OtherFolder          a move or link from one folder to another   EXDEV
+│   ├── NotHere              not in the directory that lists the folders EPERM
+│   ├── NoSuchAttribute      no extended attribute of that name          ENODATA
+│   └── FileTooLarge         more content than a file may hold           EFBIG
+├── StoreError               the database could not do it
+│   ├── Busy                 another process holds the write lock        EBUSY    4
+│   ├── StoreFull            the disk is full                            ENOSPC   5
+│   ├── StoreFault           reading or writing the disk failed          EIO      5
+│   ├── StoreDamaged         the file is not a sound database            EIO      6
+│   ├── ReadOnly             the database can't be written               EROFS    5
+│   └── TooNew               made by a newer version of this program     EPROTO   6
+├── UnsafePlace              a place where a database or mount may not be EINVAL  2
+└── MountError               the kernel or fusermount3 refused           EIO      7
+
+The message is one line that says what to do next. `EXIT_PROBLEMS` is what a
+check exits with when it ran well and found something.
+"""
+
+import errno
+
+EXIT_PROBLEMS = 8
+
+
+class GeniuzError(Exception):
+    """The root: anything this program refuses or fails to do, on purpose."""
+
+    errno: int = errno.EIO
+    exit_code: int = 1
+
+
+class UsageError(GeniuzError):
+    """What was asked makes no sense; nothing was changed."""
+
+    errno = errno.EINVAL
+    exit_code = 2
+
+
+class NotFound(GeniuzError):
+    """What was named does not exist."""
+
+    errno = errno.ENOENT
+    exit_code = 1
+
+
+class AlreadyExists(GeniuzError):
+    """The name is taken; nothing was changed."""
+
+    errno = errno.EEXIST
+    exit_code = 3
+
+
+class TreeError(GeniuzError):
+    """The rules of a tree of files forbid it; nothing was changed."""
+
+    exit_code = 3
+
+
+class NotADirectory(TreeError):
+    errno = errno.ENOTDIR
+
+
+class IsADirectory(TreeError):
+    errno = errno.EISDIR
+
+
+class DirectoryNotEmpty(TreeError):
+    errno = errno.ENOTEMPTY
+
+
+class NameTooLong(TreeError):
+    errno = errno.ENAMETOOLONG
+
+
+class IntoItself(TreeError):
+    errno = errno.EINVAL
+
+
+class TooManyLinks(TreeError):
+    errno = errno.EMLINK
+
+
+class Stale(TreeError):
+    errno = errno.ESTALE
+
+
+class OtherFolder(TreeError):
+    errno = errno.EXDEV
+
+
+class NotHere(TreeError):
+    errno = errno.EPERM
+
+
+class NoSuchAttribute(TreeError):
+    errno = errno.ENODATA
+
+
+class FileTooLarge(TreeError):
+    errno = errno.EFBIG
+
+
+class StoreError(GeniuzError):
+    """The database could not do it; the transaction was undone."""
+
+    exit_code = 5
+
+
+class Busy(StoreError):
+    """Another process holds the write lock: nothing happened, try again."""
+
+    errno = errno.EBUSY
+    exit_code = 4
+
+
+class StoreFull(StoreError):
+    errno = errno.ENOSPC
+
+
+class StoreFault(StoreError):
+    errno = errno.EIO
+
+
+class StoreDamaged(StoreError):
+    errno = errno.EIO
+    exit_code = 6
+
+
+class ReadOnly(StoreError):
+    errno = errno.EROFS
+
+
+class TooNew(StoreError):
+    errno = errno.EPROTO
+    exit_code = 6
+
+
+class UnsafePlace(GeniuzError):
+    """A database or a mount point would stand where it can lose data."""
+
+    errno = errno.EINVAL
+    exit_code = 2
+
+
+class MountError(GeniuzError):
+    """The kernel, fusermount3 or an earlier mount stands in the way."""
+
+    exit_code = 7

@@ -1,0 +1,1 @@
+"""Folders: where they are, who they are."""

@@ -1,0 +1,79 @@
+"""What is mounted where, and which places no database may lie in."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from geniuzfs.errors import UnsafePlace
+
+FUSE_TYPE = "fuse.geniuzfs"
+
+# Shared memory (which WAL needs) and locks do not work, or not between machines, on these.
+_UNSAFE = (
+    "nfs",
+    "cifs",
+    "smb",
+    "9p",
+    "afs",
+    "ceph",
+    "gluster",
+    "lustre",
+    "gfs2",
+    "ocfs2",
+    "fuse",
+    "virtiofs",
+    "davfs",
+)
+_UNSAFE_EXCEPT = ("fuseblk",)
+
+
+class Mount(NamedTuple):
+    target: Path
+    type: str
+    source: str
+
+
+def mounts(table: Path = Path("/proc/self/mountinfo")) -> list[Mount]:
+    """What this process sees mounted, in the order of mounting."""
+    found = []
+    for line in table.read_text("utf-8", "surrogateescape").splitlines():
+        head, _, tail = line.partition(" - ")
+        target, (type_, source, *_rest) = head.split(" ")[4], tail.split(" ")
+        found.append(Mount(Path(_unescaped(target)), type_, _unescaped(source)))
+    return found
+
+
+def ours() -> list[Mount]:
+    """The mounts of this program, of any user."""
+    return [mount for mount in mounts() if mount.type == FUSE_TYPE]
+
+
+def mount_at(path: Path) -> Mount | None:
+    """The mount whose root `path` is; the topmost where several are stacked. Touches nothing."""
+    return next((mount for mount in reversed(mounts()) if mount.target == path), None)
+
+
+def check_safe(path: Path) -> None:
+    """Raises UnsafePlace when a database at `path` would lie on a network or FUSE
+    file system. Asks the mount table alone: the place itself may hang.
+    """
+    holding = max(
+        (mount for mount in mounts() if path.is_relative_to(mount.target)),
+        key=lambda mount: len(mount.target.parts),
+        default=None,
+    )
+    if (
+        holding is not None
+        and holding.type.startswith(_UNSAFE)
+        and not holding.type.startswith(_UNSAFE_EXCEPT)
+    ):
+        raise UnsafePlace(
+            f"{path} lies on {holding.type} (mounted at {holding.target}), where a database"
+            " can lose data: set GENIUZ_HOME to a directory on a local disk"
+        )
+
+
+def _unescaped(text: str) -> str:
+    """The kernel writes blanks, tabs, line ends and backslashes as octal numbers."""
+    for code, plain in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(code, plain)
+    return text

@@ -1,0 +1,139 @@
+"""What makes commits last: syncing the WAL for fsync, and checkpoints.
+
+Hides: that commits are not synced one by one. Promises: when sync() returns,
+every commit that had returned before the call survives the loss of power; when
+it raises, none is claimed to, then or later. Readers wait for neither.
+"""
+
+import functools
+import logging
+import os
+
+import trio
+
+from geniuzfs.errors import Busy, StoreError, StoreFault
+from geniuzfs.model import InodeNumber
+from geniuzfs.store import content
+from geniuzfs.store.connection import Database
+
+CHECKPOINT_PAGES = 4_000
+"""WAL pages (16 MiB) that start a checkpoint: at 1,000 a busy saver met one 30 times a second."""
+
+_PRUNE_EVERY = 16
+
+_log = logging.getLogger(__name__)
+
+
+class Durability:
+    """Syncs and checkpoints of one database. The database must stay open longer."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._second: Database | None = None
+        self._second_free = trio.Lock()
+        # The WAL itself, by a descriptor of our own: SQLite's locks are on the
+        # database and the -shm, so opening and closing this one loses none.
+        self._wal = os.open(database.wal_path, os.O_RDONLY)
+        self._begun = 0
+        self._done = 0
+        self._turn = trio.Lock()
+        self._broken = False
+        self._checkpoint_due = trio.Event()
+        database.when_wal_exceeds(CHECKPOINT_PAGES, self.ask_checkpoint)
+        self._own_changes: list[range] = []
+        _sync_directory(database.path.parent)
+
+    async def sync(self) -> None:
+        """Return when all that was committed before the call is on the disk.
+
+        Callers that come while a sync runs share the next one. Raises StoreFault
+        when the disk reports a failure, and from then on always: after one, the
+        kernel may have dropped the pages and would report success untruly.
+        """
+        ours = self._begun + 1
+        while self._done < ours:
+            async with self._turn:
+                if self._done >= ours:
+                    break
+                if self._broken:
+                    raise StoreFault("an earlier sync failed: check the disk, then mount again")
+                self._begun += 1
+                try:
+                    await trio.to_thread.run_sync(os.fdatasync, self._wal)
+                except OSError as error:
+                    self._broken = True
+                    _log.error("syncing the write-ahead log failed: %s", error)
+                    raise StoreFault(str(error)) from error
+                self._done = self._begun
+
+    async def save(self, number: InodeNumber, new: content.Save) -> None:
+        """A large save, in a thread and through a connection of its own, so that
+        nobody else waits for it; other savers do (Busy).
+        """
+        async with self._second_free:
+            database = await self._second_database()
+            before, after = await trio.to_thread.run_sync(_save, database, number, new)
+        self._own_changes.append(range(before + 1, after + 1))
+        if database.wal_pages > CHECKPOINT_PAGES:
+            self.ask_checkpoint()
+
+    def take_own_changes(self) -> list[range]:
+        """The `seq` of changes made through the second connection: no news for the mount."""
+        taken, self._own_changes = self._own_changes, []
+        return taken
+
+    def ask_checkpoint(self) -> None:
+        self._checkpoint_due.set()
+
+    async def checkpoints(self) -> None:
+        """Copy the WAL into the database whenever it has grown, until cancelled.
+
+        First while savers go on, which takes the bulk of the time; then the few
+        pages that came meanwhile while they wait, so that the WAL begins anew.
+        """
+        count = 0
+        while True:
+            await self._checkpoint_due.wait()
+            self._checkpoint_due = trio.Event()
+            try:
+                async with self._second_free:
+                    database = await self._second_database()
+                    for hold in (False, True):
+                        checkpoint = functools.partial(database.checkpoint, hold_writers=hold)
+                        await trio.to_thread.run_sync(checkpoint)
+                    count += 1
+                    if count % _PRUNE_EVERY == 1:
+                        await trio.to_thread.run_sync(database.prune_changes)
+            except Busy:
+                _log.debug("another process checkpoints or reads: the next save asks again")
+            except StoreError as error:
+                _log.error("a checkpoint failed, the write-ahead log keeps growing: %s", error)
+
+    def close(self) -> None:
+        if self._second is not None:
+            self._second.close()
+        os.close(self._wal)
+
+    async def _second_database(self) -> Database:
+        if self._second is None:
+            path = self._database.path
+            self._second = await trio.to_thread.run_sync(
+                functools.partial(Database.open, path, wait=10.0)
+            )
+        return self._second
+
+
+def _save(database: Database, number: InodeNumber, new: content.Save) -> tuple[int, int]:
+    with database.txn() as txn:
+        before = database.newest_change()
+        content.save(txn, number, new)
+        return before, database.newest_change()
+
+
+def _sync_directory(path: os.PathLike[str]) -> None:
+    """Make the names of a new database and its WAL last."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

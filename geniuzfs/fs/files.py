@@ -1,0 +1,212 @@
+"""Open files: who has what open, and how what they write is saved.
+
+Hides: when bytes go from buffers into the database, and on which connection.
+Promises: all openers of a file share one buffer; a save is one transaction with
+bytes, size and times, and the mark that learning is due; a save that fails leaves the old text in
+the database and the new in the buffer. Refuses: content above the limit
+(FileTooLarge) and writes that the disk has no room for (StoreFull).
+"""
+
+import functools
+import logging
+from collections.abc import Callable
+
+import trio
+
+from geniuzfs.errors import Busy, GeniuzError, Stale
+from geniuzfs.fs.attrs import blocks
+from geniuzfs.fs.buffers import Buffer
+from geniuzfs.fs.inodes import Node, Nodes
+from geniuzfs.model import CHUNK
+from geniuzfs.store import content, tree
+
+INLINE_BYTES = 1024 * 1024
+"""Saves up to here are committed on the loop (2 ms for 1 MiB, 30 us for 2 KiB, where a
+thread costs 100); larger ones in a thread, so that nobody's read waits for them.
+"""
+
+_log = logging.getLogger(__name__)
+
+
+class Files:
+    """The open files of a mount. `content_limit`: bytes that one may hold."""
+
+    def __init__(self, nodes: Nodes, now_ns: Callable[[], int], content_limit: int) -> None:
+        self._nodes = nodes
+        self._now_ns = now_ns
+        self._limit = content_limit
+        self._handles: dict[int, Node] = {}
+        self._next = 1
+        self.unsaved: dict[Node, float] = {}
+        """Node → trio's time at its first unsaved write."""
+        self._some_unsaved = trio.Event()
+
+    def open(self, node: Node) -> int:
+        """A new handle for `node`."""
+        handle = self._next
+        self._next += 1
+        self._handles[handle] = node
+        node.opens += 1
+        return handle
+
+    def node(self, handle: int) -> Node:
+        return self._handles[handle]
+
+    def buffer(self, node: Node) -> Buffer:
+        """The buffer that all openers of `node` share."""
+        if node.buffer is None:
+            shown = self._nodes.shown(node)
+            view, number, size = node.volume.view, node.number, shown.st_size
+            load = functools.partial(_load, node)
+            if size > CHUNK:
+                node.buffer = Buffer(size, content.lengths(view, number), load, self._limit)
+            else:  # one look instead of two: this is nearly every file
+                piece = content.piece(view, number, 0)
+                node.buffer = Buffer(size, {0: len(piece)} if piece else {}, load, self._limit)
+                node.buffer.adopt({0: piece})
+        return node.buffer
+
+    def write(self, node: Node, offset: int, data: bytes) -> int:
+        """Put bytes into the buffer; saved by flush, fsync or release."""
+        buffer = self.buffer(node)
+        added = buffer.growth(offset, len(data)) if data else 0
+        if added and buffer.stored + added <= self._limit and not node.gone:
+            node.volume.claim(added)
+            node.claimed += added
+        buffer.write(offset, data)
+        self._touched(node, buffer)
+        return len(data)
+
+    def truncate(self, node: Node, size: int) -> None:
+        """Cut or grow the buffer; saved like a write."""
+        buffer = self.buffer(node)
+        buffer.truncate(size)
+        self._touched(node, buffer)
+
+    def keep(self, node: Node | None) -> None:
+        """Bring all of an open file into memory before its row goes."""
+        if node is not None and node.opens and not node.gone:
+            self.buffer(node).load_all()
+
+    async def save(self, node: Node) -> None:
+        """Put down what is unsaved, in one transaction. Raises Busy, StoreFull, StoreFault."""
+        while node.saving is not None:  # a large save of this file is on its way
+            await node.saving.wait()
+        buffer = node.buffer
+        if buffer is None or not buffer.changed or node.gone:
+            return
+        if buffer.unsaved_bytes() > INLINE_BYTES:
+            await self._save_in_thread(node, buffer)
+        else:
+            self._save_inline(node, buffer)
+
+    async def release(self, handle: int) -> None:
+        """Close a handle. Saves first: a mapping may have been written to after the last flush."""
+        node = self._handles[handle]
+        try:
+            await self.save(node)
+        except Busy:
+            raise  # the handle stays, and with it what is unsaved: the request is run again
+        except GeniuzError as error:
+            _log.error("inode %d could not be saved at its last close: %s", node.number, error)
+        del self._handles[handle]
+        node.opens -= 1
+        if not node.opens:
+            self._drop(node)
+
+    def close_unopened(self, node: Node) -> None:
+        """Let go of the buffer of a file that nobody has open."""
+        if not node.opens:
+            self._drop(node)
+
+    def set_gone(self, node: Node, wanted: tree.Fields, now_ns: int) -> None:
+        """Set attributes of a file that has no row any more, only openers."""
+        shown = self._nodes.shown(node)
+        for name, value in zip(
+            ("st_mode", "st_uid", "st_gid", "st_atime_ns", "st_mtime_ns"), wanted, strict=True
+        ):
+            if value is not None:
+                setattr(shown, name, value)
+        shown.st_ctime_ns = now_ns
+
+    async def wait_unsaved(self) -> None:
+        """Return when some file has unsaved bytes."""
+        if not self.unsaved:
+            self._some_unsaved = trio.Event()
+            await self._some_unsaved.wait()
+
+    def refresh(self, node: Node) -> None:
+        """Another process changed the file: show its bytes, unless there are unsaved ones here."""
+        if node.gone:
+            return
+        node.attributes = None
+        if tree.inode(node.volume.view, node.number) is None:
+            node.gone = node.buffer is not None and node.buffer.changed
+        elif node.buffer is not None and not node.buffer.changed and node.saving is None:
+            node.buffer = None
+
+    def _touched(self, node: Node, buffer: Buffer) -> None:
+        now_ns = node.mtime_ns = self._now_ns()
+        shown = node.attributes
+        if shown is not None:
+            shown.st_size = buffer.size
+            shown.st_blocks = blocks(buffer.stored)
+            shown.st_mtime_ns = shown.st_ctime_ns = now_ns
+        if node not in self.unsaved and not node.gone:
+            self.unsaved[node] = trio.current_time()
+            self._some_unsaved.set()
+
+    def _save_inline(self, node: Node, buffer: Buffer) -> None:
+        new = self._begin(node, buffer)
+        saved = False
+        try:
+            with node.volume.database.txn() as txn:
+                content.save(txn, node.number, new)
+            saved = True
+        finally:
+            self._end(node, buffer, saved)
+
+    async def _save_in_thread(self, node: Node, buffer: Buffer) -> None:
+        new = self._begin(node, buffer)
+        saved, done = False, trio.Event()
+        node.saving = done
+        try:
+            with trio.CancelScope(shield=True):
+                await node.volume.durability.save(node.number, new)
+            saved = True
+        finally:
+            node.saving = None
+            self._end(node, buffer, saved)
+            done.set()
+
+    def _begin(self, node: Node, buffer: Buffer) -> content.Save:
+        ctime_ns = self._nodes.shown(node).st_ctime_ns
+        return content.Save(
+            buffer.size, buffer.stored, node.mtime_ns, ctime_ns, buffer.begin_save()
+        )
+
+    def _end(self, node: Node, buffer: Buffer, saved: bool) -> None:
+        buffer.end_save(saved=saved)
+        if not buffer.changed:
+            self.unsaved.pop(node, None)
+            node.volume.unsaved -= node.claimed
+            node.claimed = 0
+
+    def _drop(self, node: Node) -> None:
+        """Nobody has it open: let the buffer go. What could not be saved was reported by
+        flush, and the old text stands.
+        """
+        if node.buffer is not None and node.buffer.changed and not node.gone:
+            node.attributes = None
+        node.buffer = None
+        node.volume.unsaved -= node.claimed
+        node.claimed = 0
+        self.unsaved.pop(node, None)
+        self._nodes.let_go(node)
+
+
+def _load(node: Node, number: int, length: int) -> bytes:
+    piece = content.piece(node.volume.view, node.number, number)
+    if not piece and tree.inode(node.volume.view, node.number) is None:
+        raise Stale(f"inode {node.number} was removed by another process")
+    return piece

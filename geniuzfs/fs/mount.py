@@ -1,0 +1,202 @@
+"""A mount from its beginning to its end.
+
+Hides: pyfuse3's session, signals, and the order in which things start and stop.
+Promises: `serve` returns when the mount was ended, by SIGTERM, SIGINT or umount,
+with everything saved and nothing left mounted. Refuses: a mount point that is
+taken, or one above the data it would show.
+"""
+
+import logging
+import os
+import signal
+import subprocess
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyfuse3
+import trio
+
+from geniuzfs.api import Geniuz
+from geniuzfs.errors import MountError, UnsafePlace
+from geniuzfs.folders import mounts
+from geniuzfs.folders.registry import Folder
+from geniuzfs.fs import loop
+from geniuzfs.fs.background import save_all, save_growing
+from geniuzfs.fs.files import Files
+from geniuzfs.fs.inodes import Nodes
+from geniuzfs.fs.operations import Operations
+from geniuzfs.fs.top import Top
+from geniuzfs.fs.volumes import Volume
+from geniuzfs.fs.watch import Watch
+from geniuzfs.model import ROOT
+from geniuzfs.store import tree
+
+MAX_TASKS = 500
+"""Requests that may wait at once, for a foreign lock say, before others must."""
+
+_SLOTS = 65_535
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to mount. `alone`: the one folder that becomes the root; None: all of them."""
+
+    mountpoint: Path
+    alone: str | None = None
+    read_only: bool = False
+    allow_other: bool = False
+    extra: tuple[str, ...] = field(default=())
+
+    def fuse(self) -> set[str]:
+        options = {"default_permissions", "fsname=geniuzfs", "subtype=geniuzfs", *self.extra}
+        if self.read_only:
+            options.add("ro")
+        if self.allow_other:
+            options.add("allow_other")
+        return options
+
+
+def prepare(geniuz: Geniuz, mountpoint: Path) -> None:
+    """Make the mount point ready: clear what a killed daemon left, make the directory.
+    Raises UnsafePlace and MountError.
+    """
+    if geniuz.config.home.is_relative_to(mountpoint):
+        raise UnsafePlace(
+            f"{mountpoint} would cover the data directory {geniuz.config.home}: mount elsewhere"
+        )
+    clear_stale(mountpoint)
+    try:
+        mountpoint.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MountError(f"{mountpoint}: {error.strerror}") from error
+    if not mountpoint.is_dir():
+        raise MountError(f"{mountpoint} is not a directory")
+
+
+def clear_stale(mountpoint: Path) -> None:
+    """Unmount what a killed daemon left at `mountpoint`. Raises MountError for a live mount."""
+    mounted = mounts.mount_at(mountpoint)
+    if mounted is None or mounted.type != mounts.FUSE_TYPE:
+        return
+    try:
+        os.stat(mountpoint)
+    except OSError:  # ENOTCONN: its daemon is dead
+        unmount(mountpoint, lazy=True)
+        clear_stale(mountpoint)
+    else:
+        raise MountError(f"{mountpoint} is mounted already: geniuzfs umount {mountpoint}")
+
+
+def unmount(mountpoint: Path, *, lazy: bool) -> None:
+    """Unmount, as root or as the user who mounted. Raises MountError."""
+    command = ["umount", "--no-canonicalize", *(["--lazy"] if lazy else [])]
+    if os.geteuid() != 0:
+        command = ["fusermount3", "-u", *(["-z"] if lazy else [])]
+    try:
+        done = subprocess.run(
+            [*command, "--", str(mountpoint)], capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError as error:
+        raise MountError(f"{command[0]} is missing: install fuse3") from error
+    if done.returncode != 0:
+        raise MountError(
+            done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "umount failed"
+        )
+
+
+def serve(geniuz: Geniuz, options: Options, ready: Callable[[], None]) -> None:
+    """Mount, call `ready` once requests are answered, and serve until the mount ends."""
+    folders = [geniuz.folder(options.alone)] if options.alone is not None else geniuz.folders()
+    volumes = _volumes(geniuz, folders, alone=options.alone is not None)
+    try:
+        nodes = Nodes()
+        files = Files(nodes, geniuz.clock.now_ns, geniuz.config.content_limit)
+        top = None if options.alone is not None else Top(nodes, volumes, geniuz.clock.now_ns())
+        if top is None:
+            _root_node(nodes, volumes[0])
+        operations = Operations(nodes, files, volumes, top, geniuz.clock)
+        try:
+            pyfuse3.init(operations, str(options.mountpoint), options.fuse())
+        except RuntimeError as error:
+            raise MountError(f"can't mount at {options.mountpoint}: {error}") from error
+        try:
+            trio.run(_run, volumes, nodes, files, ready, geniuz.config.fast_wait)
+        finally:
+            pyfuse3.close(unmount=True)
+    finally:
+        for volume in volumes:
+            volume.close()
+
+
+async def _run(
+    volumes: list[Volume], nodes: Nodes, files: Files, ready: Callable[[], None], fast_wait: bool
+) -> None:
+    async with trio.open_nursery() as nursery:
+        await nursery.start(_end_on_signal)
+        for volume in volumes:
+            nursery.start_soon(Watch(volume, nodes, files).run)
+            nursery.start_soon(volume.durability.checkpoints)
+        nursery.start_soon(save_growing, files)
+        if fast_wait and not loop.install():
+            _log.warning(
+                "the fast wait does not fit this pyfuse3 or trio: serving with the stock one"
+            )
+        ready()
+        try:
+            await pyfuse3.main(max_tasks=MAX_TASKS)
+        finally:
+            nursery.cancel_scope.cancel()
+            with trio.CancelScope(shield=True):
+                await save_all(files)
+
+
+async def _end_on_signal(task_status: trio.TaskStatus[None]) -> None:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+        task_status.started()
+        async for number in signals:
+            _log.info("ending on %s", signal.Signals(number).name)
+            pyfuse3.terminate()
+
+
+def _volumes(geniuz: Geniuz, folders: list[Folder], *, alone: bool) -> list[Volume]:
+    volumes: list[Volume] = []
+    taken = {0}
+    for folder in folders:
+        slot = 0 if alone else _slot(folder, taken)
+        taken.add(slot)
+        # No waiting on the loop for another's lock: fs.faults does that without blocking readers.
+        database = geniuz.open(folder, wait=0)
+        volumes.append(Volume(folder.name.encode("utf-8", "surrogateescape"), slot, database))
+    return volumes
+
+
+def _slot(folder: Folder, taken: set[int]) -> int:
+    """The folder's place in inode numbers: from its UUID, so that they stay the same over
+    mounts; the next free one where two folders meet.
+    """
+    slot = zlib.crc32(folder.identity.id.encode()) % _SLOTS + 1
+    while slot in taken:
+        slot = slot % _SLOTS + 1
+    return slot
+
+
+def _root_node(nodes: Nodes, volume: Volume) -> None:
+    root = tree.inode(volume.view, ROOT)
+    if root is not None:
+        nodes.remember(volume, root)
+
+
+def wait_answering(mountpoint: Path, seconds: float) -> bool:
+    """From another process than the daemon: whether the mount answers within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        mounted = mounts.mount_at(mountpoint)
+        if mounted is not None and mounted.type == mounts.FUSE_TYPE:
+            os.stat(mountpoint)
+            return True
+        time.sleep(0.01)
+    return False

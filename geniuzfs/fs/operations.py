@@ -1,0 +1,352 @@
+"""The requests of the kernel: each is parsed, carried out by one call, answered.
+
+Hides: pyfuse3's calling conventions. Promises: no request ends the mount
+(fs.faults). Permissions are the kernel's (`default_permissions`): no handler
+checks them. Locks (flock, POSIX) are the kernel's as well.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+
+import pyfuse3
+from pyfuse3 import (
+    EntryAttributes,
+    FileInfo,
+    FUSEError,
+    ReaddirToken,
+    RequestContext,
+    SetattrFields,
+    StatvfsData,
+)
+
+from geniuzfs.errors import AlreadyExists, NameTooLong, NoSuchAttribute, OtherFolder, UsageError
+from geniuzfs.fs import attrs
+from geniuzfs.fs.faults import handler
+from geniuzfs.fs.files import Files
+from geniuzfs.fs.inodes import Node, Nodes
+from geniuzfs.fs.listing import Listings
+from geniuzfs.fs.top import Top
+from geniuzfs.fs.volumes import CAPABILITY, Volume
+from geniuzfs.model import NAME_MAX, ROOT, Exchange, Inode
+from geniuzfs.ports import Clock
+from geniuzfs.store import tree, xattrs
+
+_NAMESPACES = (b"user.", b"trusted.", b"security.")
+_RENAMES = {0: Exchange.REPLACE, 1: Exchange.NOREPLACE, 2: Exchange.SWAP}
+
+
+class Operations(pyfuse3.Operations):
+    """One mount: either one volume as the root, or a top directory of several."""
+
+    def __init__(
+        self, nodes: Nodes, files: Files, volumes: list[Volume], top: Top | None, clock: Clock
+    ) -> None:
+        super().__init__()
+        self._nodes = nodes
+        self._files = files
+        self._volumes = volumes
+        self._top = top
+        self._listings = Listings(nodes, top)
+        self._now_ns = clock.now_ns
+
+    # Names
+
+    @handler
+    async def lookup(self, parent_inode: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
+        if self._top is not None and parent_inode == ROOT:
+            return self._top.lookup(name)
+        directory = self._nodes[parent_inode]
+        if len(name) > NAME_MAX:
+            raise NameTooLong("a name is too long")
+        found = tree.child(directory.volume.view, directory.number, name)
+        return attrs.missing() if found is None else self._nodes.remember(directory.volume, found)
+
+    @handler
+    async def mknod(
+        self, parent_inode: int, name: bytes, mode: int, rdev: int, ctx: RequestContext
+    ) -> EntryAttributes:
+        return self._make(parent_inode, name, tree.New(mode, ctx.uid, ctx.gid, rdev))
+
+    @handler
+    async def mkdir(
+        self, parent_inode: int, name: bytes, mode: int, ctx: RequestContext
+    ) -> EntryAttributes:
+        return self._make(parent_inode, name, tree.New(mode, ctx.uid, ctx.gid))
+
+    @handler
+    async def symlink(
+        self, parent_inode: int, name: bytes, target: bytes, ctx: RequestContext
+    ) -> EntryAttributes:
+        new = tree.New(stat.S_IFLNK | 0o777, ctx.uid, ctx.gid, target=target)
+        return self._make(parent_inode, name, new)
+
+    @handler
+    async def link(
+        self, inode: int, new_parent_inode: int, new_name: bytes, ctx: RequestContext
+    ) -> EntryAttributes:
+        node, directory = self._nodes[inode], self._nodes[new_parent_inode]
+        volume = _same_volume(node, directory)
+        with volume.database.txn() as txn:
+            linked = tree.link(txn, node.number, directory.number, new_name, self._now_ns())
+        self._directories_changed(directory)
+        self._nodes.show(node, linked)
+        return self._nodes.remember(volume, linked)
+
+    @handler
+    async def unlink(self, parent_inode: int, name: bytes, ctx: RequestContext) -> None:
+        self._remove(parent_inode, name, directory=False)
+
+    @handler
+    async def rmdir(self, parent_inode: int, name: bytes, ctx: RequestContext) -> None:
+        self._remove(parent_inode, name, directory=True)
+
+    @handler
+    async def rename(
+        self,
+        parent_inode_old: int,
+        name_old: bytes,
+        parent_inode_new: int,
+        name_new: bytes,
+        flags: int,
+        ctx: RequestContext,
+    ) -> None:
+        if flags not in _RENAMES:
+            raise UsageError("unknown rename flags")
+        old, new = self._nodes[parent_inode_old], self._nodes[parent_inode_new]
+        volume = _same_volume(old, new)
+        with volume.database.txn() as txn:
+            done = tree.rename(
+                txn,
+                (old.number, name_old),
+                (new.number, name_new),
+                _RENAMES[flags],
+                self._now_ns(),
+                losing=lambda inode: self._losing(volume, inode),
+            )
+        self._directories_changed(old, new)
+        for inode in (done.moved, done.other):
+            if inode is not None:
+                self._nodes.settle(volume, inode)
+
+    @handler
+    async def readlink(self, inode: int, ctx: RequestContext) -> bytes:
+        node = self._nodes[inode]
+        return tree.target(node.volume.view, node.number)
+
+    # Attributes
+
+    @handler
+    async def getattr(self, inode: int, ctx: RequestContext) -> EntryAttributes:
+        if self._top is not None and inode == ROOT:
+            return self._top.attributes()
+        return self._nodes.shown(self._nodes[inode])
+
+    @handler
+    async def setattr(
+        self,
+        inode: int,
+        attr: EntryAttributes,
+        fields: SetattrFields,
+        fh: int | None,
+        ctx: RequestContext,
+    ) -> EntryAttributes:
+        node = self._nodes[inode]
+        if fields.update_size:
+            await self._set_size(node, attr.st_size, fh)
+        wanted = tree.Fields(
+            mode=attr.st_mode if fields.update_mode else None,
+            uid=attr.st_uid if fields.update_uid else None,
+            gid=attr.st_gid if fields.update_gid else None,
+            atime_ns=attr.st_atime_ns if fields.update_atime else None,
+            mtime_ns=attr.st_mtime_ns if fields.update_mtime else None,
+        )
+        if any(field is not None for field in wanted):
+            self._set_fields(node, wanted)
+        return self._nodes.shown(node)
+
+    @handler
+    async def getxattr(self, inode: int, name: bytes, ctx: RequestContext) -> bytes:
+        # The kernel asks this before every write(2): the cheapest answer first.
+        if name == CAPABILITY and not self._is_capable(inode):
+            raise FUSEError(errno.ENODATA)
+        if not name.startswith(_NAMESPACES):
+            raise FUSEError(errno.EOPNOTSUPP)
+        if self._is_top(inode) or self._nodes[inode].gone:
+            raise NoSuchAttribute("nothing here")
+        node = self._nodes[inode]
+        return xattrs.get(node.volume.view, node.number, name)
+
+    @handler
+    async def setxattr(self, inode: int, name: bytes, value: bytes, ctx: RequestContext) -> None:
+        if not name.startswith(_NAMESPACES):
+            raise FUSEError(errno.EOPNOTSUPP)
+        node = self._nodes[inode]
+        with node.volume.database.txn() as txn:
+            xattrs.put(txn, node.number, name, value, self._now_ns())
+        self._xattrs_changed(node, name)
+
+    @handler
+    async def removexattr(self, inode: int, name: bytes, ctx: RequestContext) -> None:
+        if not name.startswith(_NAMESPACES):
+            raise FUSEError(errno.EOPNOTSUPP)
+        node = self._nodes[inode]
+        with node.volume.database.txn() as txn:
+            xattrs.remove(txn, node.number, name, self._now_ns())
+        self._xattrs_changed(node, name)
+
+    @handler
+    async def listxattr(self, inode: int, ctx: RequestContext) -> Sequence[bytes]:
+        if self._is_top(inode):
+            return []
+        node = self._nodes[inode]
+        names = xattrs.names(node.volume.view, node.number)
+        return (
+            names if ctx.uid == 0 else [name for name in names if not name.startswith(b"trusted.")]
+        )
+
+    # Files
+
+    @handler
+    async def create(
+        self, parent_inode: int, name: bytes, mode: int, flags: int, ctx: RequestContext
+    ) -> tuple[FileInfo, EntryAttributes]:
+        try:
+            shown = self._make(parent_inode, name, tree.New(mode, ctx.uid, ctx.gid))
+        except AlreadyExists:  # another process made it since the kernel last looked
+            if flags & os.O_EXCL:
+                raise
+            shown = await self.lookup(parent_inode, name, ctx)
+        return self._open(self._nodes[shown.st_ino], flags), shown
+
+    @handler
+    async def open(self, inode: int, flags: int, ctx: RequestContext) -> FileInfo:
+        return self._open(self._nodes[inode], flags)
+
+    @handler
+    async def read(self, fh: int, off: int, size: int) -> bytes:
+        node = self._files.node(fh)
+        # pyfuse3 takes any buffer; what it is told is bytes.
+        return (node.buffer or self._files.buffer(node)).read(off, size)  # type: ignore[return-value]
+
+    @handler
+    async def write(self, fh: int, off: int, buf: bytes) -> int:
+        return self._files.write(self._files.node(fh), off, buf)
+
+    @handler
+    async def flush(self, fh: int) -> None:
+        await self._files.save(self._files.node(fh))
+
+    @handler
+    async def fsync(self, fh: int, datasync: bool) -> None:
+        node = self._files.node(fh)
+        await self._files.save(node)
+        await node.volume.durability.sync()
+
+    @handler
+    async def release(self, fh: int) -> None:
+        await self._files.release(fh)
+
+    async def forget(self, inode_list: Sequence[tuple[int, int]]) -> None:
+        self._nodes.forget(inode_list)
+
+    # Directories
+
+    @handler
+    async def opendir(self, inode: int, ctx: RequestContext) -> int:
+        return self._listings.open(inode)
+
+    @handler
+    async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
+        self._listings.read(fh, start_id, token)
+
+    @handler
+    async def releasedir(self, fh: int) -> None:
+        self._listings.close(fh)
+
+    @handler
+    async def fsyncdir(self, fh: int, datasync: bool) -> None:
+        node = self._listings.node(fh)
+        if node is not None:
+            await node.volume.durability.sync()
+
+    @handler
+    async def statfs(self, ctx: RequestContext) -> StatvfsData:
+        return attrs.statfs(self._volumes[0].path)
+
+    # What several requests share
+
+    def _is_top(self, inode: int) -> bool:
+        return self._top is not None and inode == ROOT
+
+    def _is_capable(self, inode: int) -> bool:
+        node = self._nodes.get(inode)
+        return node is not None and node.number in node.volume.capable
+
+    def _make(self, parent: int, name: bytes, new: tree.New) -> EntryAttributes:
+        directory = self._nodes[parent]
+        within = self._nodes.shown(directory)
+        if within.st_mode & stat.S_ISGID:
+            inherited = stat.S_ISGID if stat.S_ISDIR(new.mode) else 0
+            new = new._replace(gid=within.st_gid, mode=new.mode | inherited)
+        with directory.volume.database.txn() as txn:
+            inode = tree.create(txn, directory.number, name, new, self._now_ns())
+        self._directories_changed(directory)
+        return self._nodes.remember(directory.volume, inode)
+
+    def _remove(self, parent: int, name: bytes, *, directory: bool) -> None:
+        within = self._nodes[parent]
+        volume = within.volume
+        with volume.database.txn() as txn:
+            left = tree.remove(
+                txn,
+                within.number,
+                name,
+                self._now_ns(),
+                directory=directory,
+                losing=lambda inode: self._losing(volume, inode),
+            )
+        self._directories_changed(within)
+        self._nodes.settle(volume, left)
+
+    def _directories_changed(self, *directories: Node) -> None:
+        for directory in directories:
+            directory.attributes = None
+            directory.volume.epoch += 1
+
+    def _losing(self, volume: Volume, inode: Inode) -> None:
+        self._files.keep(self._nodes.get(volume.base | inode.number))
+
+    def _open(self, node: Node, flags: int) -> FileInfo:
+        if flags & os.O_TRUNC:
+            self._files.truncate(node, 0)
+        return FileInfo(fh=self._files.open(node), keep_cache=True)
+
+    async def _set_size(self, node: Node, size: int, fh: int | None) -> None:
+        """ftruncate(2) is part of the save its handle ends with; truncate(2) is one of its own."""
+        self._files.truncate(node, size)
+        if fh is None:
+            await self._files.save(node)
+            self._files.close_unopened(node)
+
+    def _set_fields(self, node: Node, wanted: tree.Fields) -> None:
+        if node.gone:
+            self._files.set_gone(node, wanted, self._now_ns())
+            return
+        if wanted.mtime_ns is not None:
+            node.mtime_ns = wanted.mtime_ns  # it holds against the time of an unsaved write
+        with node.volume.database.txn() as txn:
+            inode = tree.change(txn, node.number, wanted, self._now_ns())
+        self._nodes.show(node, inode)
+
+    def _xattrs_changed(self, node: Node, name: bytes) -> None:
+        node.attributes = None
+        if name == CAPABILITY:
+            node.volume.learn_capable()
+
+
+def _same_volume(one: Node, two: Node) -> Volume:
+    if one.volume is not two.volume:
+        raise OtherFolder("files are moved from one folder to another by copying")
+    return one.volume

@@ -1,0 +1,61 @@
+"""The mount's own directory, which lists the folders and holds nothing else."""
+
+import os
+import stat
+
+import pyfuse3
+from pyfuse3 import EntryAttributes, ReaddirToken
+
+from geniuzfs.errors import StoreDamaged
+from geniuzfs.fs.attrs import attributes, missing
+from geniuzfs.fs.inodes import Nodes
+from geniuzfs.fs.volumes import Volume
+from geniuzfs.model import ROOT, Inode
+from geniuzfs.store import tree
+
+_DOTS = 2
+
+
+class Top:
+    """The directory of `volumes`; `since_ns` is its time (when the mount was made)."""
+
+    def __init__(self, nodes: Nodes, volumes: list[Volume], since_ns: int) -> None:
+        self._nodes = nodes
+        self._volumes = sorted(volumes, key=lambda volume: volume.base)
+        mode = stat.S_IFDIR | 0o555
+        links = 2 + len(volumes)
+        own = Inode(
+            ROOT, mode, os.getuid(), os.getgid(), links, 0, 0, 0, since_ns, since_ns, since_ns
+        )
+        self._attributes = attributes(ROOT, own)
+
+    def attributes(self) -> EntryAttributes:
+        return self._attributes
+
+    def lookup(self, name: bytes) -> EntryAttributes:
+        for volume in self._volumes:
+            if volume.name == name:
+                return self._nodes.remember(volume, _root(volume))
+        return missing()
+
+    def list(self, start: int, token: ReaddirToken) -> None:
+        """Tell `token` the folders after cookie `start`."""
+        for cookie, name in ((1, b"."), (2, b"..")):
+            if start < cookie and not pyfuse3.readdir_reply(token, name, self._attributes, cookie):
+                return
+        for cookie, volume in enumerate(self._volumes, _DOTS + 1):
+            if cookie <= start:
+                continue
+            shown = self._nodes.remember(volume, _root(volume))
+            if not pyfuse3.readdir_reply(token, volume.name, shown, cookie):
+                self._nodes.forget([(shown.st_ino, 1)])
+                return
+
+
+def _root(volume: Volume) -> Inode:
+    found = tree.inode(volume.view, ROOT)
+    if found is None:
+        raise StoreDamaged(
+            f"{volume.database.path} has no top directory: run geniuzfs check --repair"
+        )
+    return found

@@ -1,0 +1,67 @@
+"""One folder as the mount holds it: its database, its inode numbers, its room."""
+
+import os
+import time
+from pathlib import Path
+
+from geniuzfs.errors import StoreFull
+from geniuzfs.fs.durability import Durability
+from geniuzfs.model import InodeNumber
+from geniuzfs.store import xattrs
+from geniuzfs.store.connection import Database
+
+SLOT_BITS = 36
+"""A folder's inode numbers have 36 bits, its slot in the mount 16 above them:
+together 52, so that programs that hold inode numbers in doubles can tell files apart.
+"""
+
+CAPABILITY = b"security.capability"
+
+_MARGIN = 4 * 1024 * 1024
+_ROOM_SECONDS = 1.0
+
+
+class Volume:
+    """A mounted folder. `base` + an inode's number is its number in the mount."""
+
+    def __init__(self, name: bytes, slot: int, database: Database) -> None:
+        self.name = name
+        self.base = slot << SLOT_BITS
+        self.database = database
+        self.view = database.view
+        self.durability = Durability(database)
+        self.capable: set[InodeNumber] = set()
+        """The inodes with file capabilities. The kernel asks before every write(2): for all
+        others it is told no without a look into the database.
+        """
+        self.epoch = 0
+        """Grows with every change of the tree: what was read of it before may be out of date."""
+        self.unsaved = 0
+        """Bytes that buffers have taken on and no save has put down."""
+        self._room = 0
+        self._room_known = 0.0
+        self.learn_capable()
+
+    def learn_capable(self) -> None:
+        self.capable = xattrs.holders(self.view, CAPABILITY)
+
+    def claim(self, added: int) -> None:
+        """Take on `added` bytes. Raises StoreFull when the disk has no room for
+        them, so that a program hears of it from write(2) and not from close(2) alone.
+        """
+        if self.unsaved + added > self._room or time.monotonic() - self._room_known > _ROOM_SECONDS:
+            status = os.statvfs(self.path)
+            self._room = status.f_bavail * status.f_frsize - _MARGIN
+            self._room_known = time.monotonic()
+        if self.unsaved + added > self._room:
+            raise StoreFull("the disk is full")
+        self.unsaved += added
+
+    @property
+    def path(self) -> Path:
+        """The directory that the database lies in."""
+        return self.database.path.parent
+
+    def close(self) -> None:
+        self.durability.close()
+        self.database.close()

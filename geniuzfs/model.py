@@ -1,0 +1,80 @@
+"""The values that every layer speaks of. Frozen, without I/O, without rules."""
+
+from enum import IntEnum
+from typing import NamedTuple, NewType
+
+InodeNumber = NewType("InodeNumber", int)
+FolderId = NewType("FolderId", str)
+"""A folder's UUID, in upper case: its identity, wherever the file lies."""
+
+ROOT = InodeNumber(1)
+"""The top directory of a folder."""
+
+CHUNK = 65_536
+"""Bytes in a piece of a file: what is stored, loaded and rewritten at once."""
+
+NAME_MAX = 255
+"""Bytes in a name."""
+
+
+class Inode(NamedTuple):
+    """One file as stat(2) sees it. A named tuple since one is made a request:
+    0.3 us out of a row, where a frozen dataclass takes 1.5.
+    """
+
+    number: InodeNumber
+    mode: int
+    uid: int
+    gid: int
+    nlink: int
+    rdev: int
+    size: int
+    stored: int
+    """Bytes that are really kept; beyond them, up to `size`, are holes."""
+    atime_ns: int
+    mtime_ns: int
+    ctime_ns: int
+
+
+class Entry(NamedTuple):
+    """A name in a directory. `id` orders the directory and is never moved."""
+
+    id: int
+    name: bytes
+    inode: InodeNumber
+
+
+class Change(NamedTuple):
+    """What some commit changed: entry `name` of directory `inode`, or, where
+    name is None, the attributes or bytes of `inode` itself.
+    """
+
+    seq: int
+    inode: InodeNumber
+    name: bytes | None
+
+
+class Exchange(IntEnum):
+    """What a rename does about its destination: the flags of renameat2(2)."""
+
+    REPLACE = 0
+    NOREPLACE = 1
+    SWAP = 2
+
+
+class Identity(NamedTuple):
+    """What a folder's file says about itself."""
+
+    id: FolderId
+    name: str
+    description: str
+    created_at: str
+    """UTC, `YYYY-MM-DD HH:MM:SS`."""
+
+
+class Problem(NamedTuple):
+    """Something that a check found. `repair` is the SQL that mends it, or None."""
+
+    rule: str
+    detail: str
+    repair: str | None = None

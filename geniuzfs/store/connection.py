@@ -1,0 +1,168 @@
+"""One folder's database: how it is opened, read, changed and watched.
+
+Hides: SQLite (apsw, which brings a SQLite of its own, the same on every
+machine) and how its errors become ours. Promises: a transaction is whole or
+not at all; a commit that returned survives the end of this process, and the
+loss of power once the WAL has been synced (`wal_path`). Refuses: to wait for a
+lock unless told how long.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+import apsw
+
+from geniuzfs.errors import NotFound, StoreFault
+from geniuzfs.model import Change, InodeNumber
+from geniuzfs.store import schema
+from geniuzfs.store.transactions import Snapshot, Txn, View, translated
+
+NEWS_LIMIT = 100_000
+"""Changes that are reported one by one; of more, the reader drops all it cached."""
+
+CHANGES_KEPT = 100_000
+"""Rows of `changes` that pruning leaves."""
+
+
+class Database:
+    """An open `memory.db`. For one thread at a time; a second thread opens its own."""
+
+    def __init__(self, path: Path, connection: apsw.Connection) -> None:
+        self.path = path
+        self.view = View(connection)
+        self.wal_pages = 0
+        """Pages in the WAL after the last commit here; what a checkpoint would copy."""
+        self._connection = connection
+        self._snapshot = Snapshot(connection)
+        self._txn = Txn(connection)
+        self._wal_limit = 0
+        self._on_large_wal: Callable[[], None] | None = None
+        connection.set_wal_hook(self._committed)
+        with self.snapshot() as view:
+            self._version = _data_version(view)
+            self._seen = _newest(view)
+
+    @classmethod
+    def open(cls, path: Path, *, wait: float = 5.0, create: bool = False) -> Self:
+        """Open the database at `path`, bringing its schema up to date.
+
+        `wait`: seconds to wait for another's lock before Busy; 0 raises at once.
+        `create` makes the file where there is none; otherwise that is NotFound.
+        Raises TooNew for a file of a later version, StoreDamaged for no database.
+        """
+        flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+        if not create and not path.exists():
+            raise NotFound(f"no database at {path}")
+        try:
+            connection = apsw.Connection(str(path), flags=flags, statementcachesize=256)
+        except apsw.Error as error:
+            raise translated(error) from error
+        try:
+            # Opening waits even where the caller will not: another may be closing or migrating.
+            connection.set_busy_timeout(5_000)
+            _configure(connection)
+            schema.migrate(Txn(connection))
+            connection.set_busy_timeout(int(wait * 1000))
+            return cls(path, connection)
+        except BaseException:
+            connection.close()
+            raise
+
+    @property
+    def wal_path(self) -> Path:
+        """The write-ahead log. It stays the same file as long as this database is open."""
+        return self.path.with_name(self.path.name + "-wal")
+
+    def txn(self) -> Txn:
+        return self._txn
+
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    def news(self) -> list[Change] | None:
+        """What other connections have changed since the last call, in commit
+        order; None when that is too much to tell: drop everything cached.
+
+        May name some of this connection's own latest changes along with theirs.
+        """
+        with self.snapshot() as view:
+            version = _data_version(view)
+            if version == self._version:
+                self._seen = _newest(view)
+                return []
+            oldest = view.row("SELECT coalesce(min(seq), 0) FROM changes")[0]
+            rows = view.rows(
+                "SELECT seq, inode, name FROM changes WHERE seq > ? ORDER BY seq LIMIT ?",
+                (self._seen, NEWS_LIMIT + 1),
+            )
+            lost = oldest > self._seen + 1 or len(rows) > NEWS_LIMIT
+            self._version = version
+            self._seen = _newest(view)
+        return (
+            None if lost else [Change(seq, InodeNumber(inode), name) for seq, inode, name in rows]
+        )
+
+    def prune_changes(self) -> None:
+        """Forget all but the newest CHANGES_KEPT rows of `changes`."""
+        with self.txn() as txn:
+            txn.run(
+                "DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - ?",
+                (CHANGES_KEPT,),
+            )
+
+    def checkpoint(self, *, hold_writers: bool) -> None:
+        """Copy the WAL into the database and sync both.
+
+        Without `hold_writers` commits go on meanwhile and the WAL is not begun
+        anew; with it they are Busy for as long as this takes. Raises Busy when
+        another process checkpoints, which is no harm.
+        """
+        mode = apsw.SQLITE_CHECKPOINT_RESTART if hold_writers else apsw.SQLITE_CHECKPOINT_PASSIVE
+        try:
+            self._connection.wal_checkpoint(mode=mode)
+        except apsw.Error as error:
+            raise translated(error) from error
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def when_wal_exceeds(self, pages: int, call: Callable[[], None]) -> None:
+        """Have `call` called after each commit that leaves more than `pages` in the WAL."""
+        self._wal_limit, self._on_large_wal = pages, call
+
+    def newest_change(self) -> int:
+        """The `seq` of the newest change."""
+        return _newest(self.view)
+
+    def _committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
+        self.wal_pages = pages
+        if self._on_large_wal is not None and pages > self._wal_limit:
+            self._on_large_wal()
+        return apsw.SQLITE_OK
+
+
+def _configure(connection: apsw.Connection) -> None:
+    view = View(connection)
+    if view.row("PRAGMA journal_mode = WAL")[0] != "wal":
+        raise StoreFault(
+            "the database can't use a write-ahead log where it lies: move it to a local disk"
+        )
+    # NORMAL: a commit is not synced, which takes it from 100 us and more to 10;
+    # who asks for fsync gets one of the WAL (fs.durability). Checkpoints still sync.
+    view.row("PRAGMA synchronous = NORMAL")
+    view.row("PRAGMA foreign_keys = ON")
+    # A mount checkpoints in a thread (fs.durability); others are too short-lived to need it sooner.
+    view.row("PRAGMA wal_autocheckpoint = 0")
+    view.row("PRAGMA journal_size_limit = 67108864")
+
+
+def _data_version(view: View) -> int:
+    """Changes when, and only when, another connection has committed."""
+    version: int = view.row("PRAGMA data_version")[0]
+    return version
+
+
+def _newest(view: View) -> int:
+    seq: int = view.row("SELECT coalesce(max(seq), 0) FROM changes")[0]
+    return seq

@@ -1,0 +1,29 @@
+"""A folder in numbers."""
+
+from typing import NamedTuple
+
+from geniuzfs.store.transactions import View
+
+
+class Counts(NamedTuple):
+    """How many there are; `bytes` of content; `due` files to be learned, the
+    longest waiting since `due_since_ns` (None: none waits).
+    """
+
+    files: int
+    directories: int
+    bytes: int
+    memories: int
+    due: int
+    due_since_ns: int | None
+
+
+def counts(view: View) -> Counts:
+    """Count. Reads every inode's row once."""
+    files, directories, stored = view.row(
+        "SELECT count(*) FILTER (WHERE (mode & 61440) <> 16384),"
+        " count(*) FILTER (WHERE (mode & 61440) = 16384), coalesce(sum(stored), 0) FROM inodes"
+    )
+    memories = view.row("SELECT count(*) FROM memories")[0]
+    due, since = view.row("SELECT count(*), min(since_ns) FROM due")
+    return Counts(files, directories, stored, memories, due, since)

@@ -1,0 +1,31 @@
+"""What a folder's file says about itself: its identity, in `_meta`.
+
+Geniuz keeps keys of its own in the same table; a key not named here is read by
+nobody and rewritten by nobody.
+"""
+
+from geniuzfs.model import FolderId, Identity
+from geniuzfs.store.transactions import Txn, View
+
+
+def identity(view: View) -> Identity | None:
+    """Who this folder is; None for a file that has not been given an identity."""
+    kept = dict(view.rows("SELECT key, value FROM _meta WHERE value IS NOT NULL"))
+    if "uuid" not in kept:
+        return None
+    return Identity(
+        FolderId(kept["uuid"]),
+        kept.get("name", ""),
+        kept.get("description", ""),
+        kept.get("created_at", ""),
+    )
+
+
+def identify(txn: Txn, new: Identity) -> Identity:
+    """Give the file an identity, unless it has one: that one is returned then."""
+    known = identity(txn)
+    if known is not None:
+        return known
+    for key, value in zip(("uuid", "name", "description", "created_at"), new, strict=True):
+        txn.run("INSERT OR IGNORE INTO _meta (key, value) VALUES (?, ?)", (key, value))
+    return new

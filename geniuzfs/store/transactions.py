@@ -1,0 +1,131 @@
+"""The right to read and the right to change, as types.
+
+Hides: apsw's cursors and errors. Promises: a transaction is whole or not at
+all: leaving its `with` commits, an exception undoes everything.
+"""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import apsw
+
+from geniuzfs.errors import (
+    AlreadyExists,
+    Busy,
+    GeniuzError,
+    NotFound,
+    ReadOnly,
+    StoreDamaged,
+    StoreFault,
+    StoreFull,
+)
+
+_CONSTRAINTS: dict[int, type[GeniuzError]] = {
+    apsw.SQLITE_CONSTRAINT_UNIQUE: AlreadyExists,
+    apsw.SQLITE_CONSTRAINT_PRIMARYKEY: AlreadyExists,
+    apsw.SQLITE_CONSTRAINT_FOREIGNKEY: NotFound,
+    apsw.SQLITE_CONSTRAINT_TRIGGER: ReadOnly,
+}
+
+_ERRORS: tuple[tuple[type[apsw.Error], type[GeniuzError]], ...] = (
+    (apsw.BusyError, Busy),
+    (apsw.LockedError, Busy),
+    (apsw.FullError, StoreFull),
+    (apsw.ReadOnlyError, ReadOnly),
+    (apsw.CantOpenError, StoreFault),
+    (apsw.IOError, StoreFault),
+    (apsw.PermissionsError, StoreFault),
+    (apsw.CorruptError, StoreDamaged),
+    (apsw.NotADBError, StoreDamaged),
+)
+
+
+def translated(error: apsw.Error) -> Exception:
+    """The error of ours that `error` stands for; a mistake in our SQL stays what it is."""
+    if isinstance(error, apsw.ConstraintError):
+        return _CONSTRAINTS.get(getattr(error, "extendedresult", 0), StoreDamaged)(str(error))
+    for theirs, ours in _ERRORS:
+        if isinstance(error, theirs):
+            return ours(str(error))
+    return error
+
+
+class View:
+    """The right to read. Each statement sees the newest commit of any process."""
+
+    __slots__ = ("_connection", "_execute")
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._execute = connection.execute
+
+    def row(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        """The first row, a tuple, or None."""
+        try:
+            return self._execute(sql, values).fetchone()
+        except apsw.Error as error:
+            raise translated(error) from error
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Every row, each a tuple."""
+        try:
+            return self._execute(sql, values).fetchall()
+        except apsw.Error as error:
+            raise translated(error) from error
+
+
+class Snapshot(View):
+    """A View whose statements all see one state: `with database.snapshot() as view`."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> Self:
+        self.row("BEGIN")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._connection.in_transaction:
+            self._execute("ROLLBACK")
+
+
+class Txn(View):
+    """The right to change: `with database.txn() as txn`. Leaving commits; an
+    exception undoes everything. Raises Busy on entering, at once or after the
+    database's wait, while another connection holds the write lock.
+    """
+
+    __slots__ = ()
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> None:
+        """Carry out one statement that returns nothing."""
+        try:
+            self._execute(sql, values)
+        except apsw.Error as error:
+            raise translated(error) from error
+
+    def inserted(self) -> int:
+        """The rowid of the last INSERT (not of one that a trigger made)."""
+        return self._connection.last_insert_rowid()
+
+    def changed(self) -> int:
+        """How many rows the last statement changed."""
+        return self._connection.changes()
+
+    def __enter__(self) -> Self:
+        self.run("BEGIN IMMEDIATE")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self.run("COMMIT")
+        finally:
+            # After a failed COMMIT or a full disk the transaction may or may not be open still.
+            if self._connection.in_transaction:
+                self._execute("ROLLBACK")
