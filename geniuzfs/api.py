@@ -42,7 +42,7 @@ class Geniuz:
         """First use: make the data directory and "My memory". Raises UnsafePlace for
         a place where a database could lose data.
         """
-        mounts.check_safe(self.config.home)
+        mounts.check_safe(self.config.home.resolve())
         registry.begin(self.config.home, self.clock)
 
     def folders(self) -> list[Folder]:
@@ -55,7 +55,7 @@ class Geniuz:
 
     def open(self, folder: Folder, *, wait: float) -> Database:
         """The folder's database, with a top directory. `wait`: seconds for another's lock."""
-        mounts.check_safe(folder.path)
+        mounts.check_safe(folder.path.resolve())
         database = Database.open(folder.path, wait=wait)
         try:
             if tree.inode(database.view, ROOT) is None:

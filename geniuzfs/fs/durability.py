@@ -104,8 +104,11 @@ class Durability:
                     count += 1
                     if count % _PRUNE_EVERY == 1:
                         await trio.to_thread.run_sync(database.prune_changes)
+                self._database.when_wal_exceeds(CHECKPOINT_PAGES, self.ask_checkpoint)
             except Busy:
-                _log.debug("another process checkpoints or reads: the next save asks again")
+                # Somebody reads an old state: trying at every commit would hold up all savers.
+                later = self._database.wal_pages + CHECKPOINT_PAGES
+                self._database.when_wal_exceeds(later, self.ask_checkpoint)
             except StoreError as error:
                 _log.error("a checkpoint failed, the write-ahead log keeps growing: %s", error)
 

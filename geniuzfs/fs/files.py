@@ -139,10 +139,13 @@ class Files:
         """Another process changed the file: show its bytes, unless there are unsaved ones here."""
         if node.gone:
             return
-        node.attributes = None
         if tree.inode(node.volume.view, node.number) is None:
-            node.gone = node.buffer is not None and node.buffer.changed
-        elif node.buffer is not None and not node.buffer.changed and node.saving is None:
+            node.gone = node.attributes is not None
+            if node.attributes is not None:
+                node.attributes.st_nlink = 0
+            return
+        node.attributes = None
+        if node.buffer is not None and not node.buffer.changed and node.saving is None:
             node.buffer = None
 
     def _touched(self, node: Node, buffer: Buffer) -> None:

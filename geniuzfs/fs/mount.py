@@ -10,7 +10,6 @@ import logging
 import os
 import signal
 import subprocess
-import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -64,11 +63,10 @@ def prepare(geniuz: Geniuz, mountpoint: Path) -> None:
     """Make the mount point ready: clear what a killed daemon left, make the directory.
     Raises UnsafePlace and MountError.
     """
-    if geniuz.config.home.is_relative_to(mountpoint):
-        raise UnsafePlace(
-            f"{mountpoint} would cover the data directory {geniuz.config.home}: mount elsewhere"
-        )
     clear_stale(mountpoint)
+    home = geniuz.config.home.resolve()
+    if home.is_relative_to(mountpoint.resolve()):
+        raise UnsafePlace(f"{mountpoint} would cover the data directory {home}: mount elsewhere")
     try:
         mountpoint.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -188,15 +186,3 @@ def _root_node(nodes: Nodes, volume: Volume) -> None:
     root = tree.inode(volume.view, ROOT)
     if root is not None:
         nodes.remember(volume, root)
-
-
-def wait_answering(mountpoint: Path, seconds: float) -> bool:
-    """From another process than the daemon: whether the mount answers within `seconds`."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        mounted = mounts.mount_at(mountpoint)
-        if mounted is not None and mounted.type == mounts.FUSE_TYPE:
-            os.stat(mountpoint)
-            return True
-        time.sleep(0.01)
-    return False

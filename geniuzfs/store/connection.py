@@ -28,8 +28,10 @@ CHANGES_KEPT = 100_000
 class Database:
     """An open `memory.db`. For one thread at a time; a second thread opens its own."""
 
-    def __init__(self, path: Path, connection: apsw.Connection) -> None:
+    def __init__(self, path: Path, connection: apsw.Connection, wait: float) -> None:
         self.path = path
+        self._wait_ms = int(wait * 1000)
+        connection.set_busy_timeout(self._wait_ms)
         self.view = View(connection)
         self.wal_pages = 0
         """Pages in the WAL after the last commit here; what a checkpoint would copy."""
@@ -63,8 +65,7 @@ class Database:
             connection.set_busy_timeout(5_000)
             _configure(connection)
             schema.migrate(Txn(connection))
-            connection.set_busy_timeout(int(wait * 1000))
-            return cls(path, connection)
+            return cls(path, connection, wait)
         except BaseException:
             connection.close()
             raise
@@ -114,15 +115,19 @@ class Database:
     def checkpoint(self, *, hold_writers: bool) -> None:
         """Copy the WAL into the database and sync both.
 
-        Without `hold_writers` commits go on meanwhile and the WAL is not begun
-        anew; with it they are Busy for as long as this takes. Raises Busy when
-        another process checkpoints, which is no harm.
+        Without `hold_writers` commits go on meanwhile, so that some of it may be
+        left. With it they are Busy for as long as this takes, and the next one
+        begins the WAL anew. Raises Busy when somebody reads an old state or
+        checkpoints for longer than 0.1 s: then savers should not be held up for it.
         """
-        mode = apsw.SQLITE_CHECKPOINT_RESTART if hold_writers else apsw.SQLITE_CHECKPOINT_PASSIVE
+        mode = apsw.SQLITE_CHECKPOINT_FULL if hold_writers else apsw.SQLITE_CHECKPOINT_PASSIVE
+        self._connection.set_busy_timeout(100)
         try:
             self._connection.wal_checkpoint(mode=mode)
         except apsw.Error as error:
             raise translated(error) from error
+        finally:
+            self._connection.set_busy_timeout(self._wait_ms)
 
     def close(self) -> None:
         self._connection.close()

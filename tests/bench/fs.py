@@ -6,7 +6,9 @@ All targets are up at once and take turns within each operation of each round, i
 moves on by one each round, so that a noisy minute hits all of them. A rate is steps a second of
 all clients together: a step is one stat, one open+read+close, one whole save, one listing, one
 `ls -l`, one file of 2 MiB. "mixed" is four savers with fsync beside four readers, all as fast as
-they can. No figure is ever judged here. Exit status 1: something failed and has no figures.
+they can. Most of a full run is `ls -l` on the floors without kernel timeouts: `--only` and
+`--targets` leave things out. No figure is ever judged here. Exit status 1: something failed and
+has no figures.
 """
 
 import argparse

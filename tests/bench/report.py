@@ -82,7 +82,7 @@ def as_json(results: Results, settings: dict[str, object]) -> dict[str, object]:
         for target in results.targets:
             found = figures.setdefault(target, {}).setdefault(operation, {})
             found[clients] = summary(results.valid(key, target))
-            to = {name: results.ratio(key, target, name) for name in REFERENCES}
+            to = {name: results.ratio(key, target, name) for name in results.targets}
             ratios.setdefault(target, {}).setdefault(operation, {})[clients] = {
                 name: round(ratio, 3) for name, ratio in to.items() if ratio is not None
             }
@@ -118,6 +118,11 @@ def ratio_cell(results: Results, key: Key, target: str) -> str:
     return "/".join("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios)
 
 
+def geniuz_cell(results: Results, key: Key, target: str) -> str:
+    ratio = results.ratio(key, "geniuz", target)
+    return "-" if ratio is None else f"{ratio:.2f}"
+
+
 def mixed_cell(results: Results, key: Key, target: str) -> str:
     saves = results.valid(("mixed-saves", key[1]), target)
     reads = results.valid(("mixed-reads", key[1]), target)
@@ -149,11 +154,13 @@ def as_text(results: Results) -> str:
     for clients in sorted({key[1] for key in results.rounds}):
         keys = [key for key in results.rounds if key[1] == clients]
         who = f"{clients} client{'s' if clients > 1 else ''}"
-        titles: tuple[tuple[str, Cell], ...] = (
+        titles: list[tuple[str, Cell]] = [
             (f"{who}, steps a second: median/best of the rounds", rate_cell),
             (f"{who}, microseconds a step: p50/p99", time_cell),
             (f"{who}, rate relative to {'/'.join(REFERENCES)} (above 1 is faster)", ratio_cell),
-        )
+        ]
+        if "geniuz" in results.targets:
+            titles.append((f"{who}, geniuz's rate relative to each target", geniuz_cell))
         parts += [table(title, keys, cell, results) for title, cell in titles]
     if ("mixed-reads", 4) in results.rounds:
         title = "4 savers with fsync beside 4 readers: saves a second, reads' p50/p99 ms"
