@@ -26,16 +26,17 @@ CREATE TABLE inodes (
 
 -- One row a name in a directory. `id` grows within its directory and is the
 -- cookie of readdir(3): whoever lists a directory while others change it sees
--- each entry that was there all along exactly once. Clustered by directory, so
--- that a listing is one sequential read.
+-- each entry that was there all along exactly once. Kept twice, each covering:
+-- by name, where a lookup is one search, and by id, where a listing is one
+-- sequential read.
 CREATE TABLE entries (
     parent    INTEGER NOT NULL REFERENCES inodes (number),
-    id        INTEGER NOT NULL CHECK (id > 0),
     name      BLOB    NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
+    id        INTEGER NOT NULL CHECK (id > 0),
     inode     INTEGER NOT NULL REFERENCES inodes (number),
-    PRIMARY KEY (parent, id),
-    UNIQUE (parent, name)
+    PRIMARY KEY (parent, name)
 ) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX entries_by_id ON entries (parent, id, inode);
 CREATE INDEX entries_by_inode ON entries (inode);
 
 -- The first 65,536 bytes of a file: of most files, all. No row: no bytes.
@@ -73,10 +74,11 @@ CREATE TABLE due (
 -- What has changed, in commit order: how a mount that caches learns of the
 -- commits of others. A row with a name: that entry of directory `inode` came,
 -- went or was turned elsewhere. A row without: the attributes, bytes or
--- extended attributes of `inode`. Old rows are pruned; whoever has read up to a row that
--- is gone must drop all it cached.
+-- extended attributes of `inode`. Old rows are pruned, never the newest, so that
+-- `seq` only grows (AUTOINCREMENT would write one more page a save); whoever has
+-- read up to a row that is gone must drop all it cached.
 CREATE TABLE changes (
-    seq       INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq       INTEGER PRIMARY KEY,
     inode     INTEGER NOT NULL,
     name      BLOB
 ) STRICT;
@@ -102,40 +104,75 @@ END;
 
 -- A save changes the inode first and then its pieces: one row is enough for
 -- all of them, so a piece adds its row only where the last one is not the same.
-CREATE TRIGGER contents_added AFTER INSERT ON contents BEGIN
-    INSERT INTO changes (inode) SELECT NEW.inode WHERE NOT EXISTS
-        (SELECT 1 FROM changes WHERE seq = (SELECT max(seq) FROM changes) AND inode = NEW.inode AND name IS NULL);
-    INSERT INTO due SELECT number, ctime_ns FROM inodes WHERE number = NEW.inode
+-- Written with VALUES and WHEN, since an INSERT from a SELECT of the table it
+-- inserts into costs SQLite 4 us more.
+CREATE TRIGGER contents_added AFTER INSERT ON contents
+ WHEN NEW.inode IS NOT (SELECT CASE WHEN name IS NULL THEN inode END FROM changes ORDER BY seq DESC LIMIT 1)
+BEGIN
+    INSERT INTO changes (inode) VALUES (NEW.inode);
+END;
+CREATE TRIGGER contents_added_due AFTER INSERT ON contents
+BEGIN
+    INSERT INTO due (inode, since_ns)
+        VALUES (NEW.inode, (SELECT ctime_ns FROM inodes WHERE number = NEW.inode))
         ON CONFLICT (inode) DO UPDATE SET since_ns = excluded.since_ns;
 END;
-CREATE TRIGGER contents_changed AFTER UPDATE ON contents BEGIN
-    INSERT INTO changes (inode) SELECT NEW.inode WHERE NOT EXISTS
-        (SELECT 1 FROM changes WHERE seq = (SELECT max(seq) FROM changes) AND inode = NEW.inode AND name IS NULL);
-    INSERT INTO due SELECT number, ctime_ns FROM inodes WHERE number = NEW.inode
+CREATE TRIGGER contents_changed AFTER UPDATE ON contents
+ WHEN NEW.inode IS NOT (SELECT CASE WHEN name IS NULL THEN inode END FROM changes ORDER BY seq DESC LIMIT 1)
+BEGIN
+    INSERT INTO changes (inode) VALUES (NEW.inode);
+END;
+CREATE TRIGGER contents_changed_due AFTER UPDATE ON contents
+BEGIN
+    INSERT INTO due (inode, since_ns)
+        VALUES (NEW.inode, (SELECT ctime_ns FROM inodes WHERE number = NEW.inode))
         ON CONFLICT (inode) DO UPDATE SET since_ns = excluded.since_ns;
 END;
-CREATE TRIGGER contents_removed AFTER DELETE ON contents BEGIN
-    INSERT INTO changes (inode) SELECT OLD.inode WHERE NOT EXISTS
-        (SELECT 1 FROM changes WHERE seq = (SELECT max(seq) FROM changes) AND inode = OLD.inode AND name IS NULL);
-    INSERT INTO due SELECT number, ctime_ns FROM inodes WHERE number = OLD.inode
+CREATE TRIGGER contents_removed AFTER DELETE ON contents
+ WHEN OLD.inode IS NOT (SELECT CASE WHEN name IS NULL THEN inode END FROM changes ORDER BY seq DESC LIMIT 1)
+BEGIN
+    INSERT INTO changes (inode) VALUES (OLD.inode);
+END;
+CREATE TRIGGER contents_removed_due AFTER DELETE ON contents
+ WHEN EXISTS (SELECT 1 FROM inodes WHERE number = OLD.inode)
+BEGIN
+    INSERT INTO due (inode, since_ns)
+        VALUES (OLD.inode, (SELECT ctime_ns FROM inodes WHERE number = OLD.inode))
         ON CONFLICT (inode) DO UPDATE SET since_ns = excluded.since_ns;
 END;
-CREATE TRIGGER chunks_added AFTER INSERT ON chunks BEGIN
-    INSERT INTO changes (inode) SELECT NEW.inode WHERE NOT EXISTS
-        (SELECT 1 FROM changes WHERE seq = (SELECT max(seq) FROM changes) AND inode = NEW.inode AND name IS NULL);
-    INSERT INTO due SELECT number, ctime_ns FROM inodes WHERE number = NEW.inode
+
+CREATE TRIGGER chunks_added AFTER INSERT ON chunks
+ WHEN NEW.inode IS NOT (SELECT CASE WHEN name IS NULL THEN inode END FROM changes ORDER BY seq DESC LIMIT 1)
+BEGIN
+    INSERT INTO changes (inode) VALUES (NEW.inode);
+END;
+CREATE TRIGGER chunks_added_due AFTER INSERT ON chunks
+BEGIN
+    INSERT INTO due (inode, since_ns)
+        VALUES (NEW.inode, (SELECT ctime_ns FROM inodes WHERE number = NEW.inode))
         ON CONFLICT (inode) DO UPDATE SET since_ns = excluded.since_ns;
 END;
-CREATE TRIGGER chunks_changed AFTER UPDATE ON chunks BEGIN
-    INSERT INTO changes (inode) SELECT NEW.inode WHERE NOT EXISTS
-        (SELECT 1 FROM changes WHERE seq = (SELECT max(seq) FROM changes) AND inode = NEW.inode AND name IS NULL);
-    INSERT INTO due SELECT number, ctime_ns FROM inodes WHERE number = NEW.inode
+CREATE TRIGGER chunks_changed AFTER UPDATE ON chunks
+ WHEN NEW.inode IS NOT (SELECT CASE WHEN name IS NULL THEN inode END FROM changes ORDER BY seq DESC LIMIT 1)
+BEGIN
+    INSERT INTO changes (inode) VALUES (NEW.inode);
+END;
+CREATE TRIGGER chunks_changed_due AFTER UPDATE ON chunks
+BEGIN
+    INSERT INTO due (inode, since_ns)
+        VALUES (NEW.inode, (SELECT ctime_ns FROM inodes WHERE number = NEW.inode))
         ON CONFLICT (inode) DO UPDATE SET since_ns = excluded.since_ns;
 END;
-CREATE TRIGGER chunks_removed AFTER DELETE ON chunks BEGIN
-    INSERT INTO changes (inode) SELECT OLD.inode WHERE NOT EXISTS
-        (SELECT 1 FROM changes WHERE seq = (SELECT max(seq) FROM changes) AND inode = OLD.inode AND name IS NULL);
-    INSERT INTO due SELECT number, ctime_ns FROM inodes WHERE number = OLD.inode
+CREATE TRIGGER chunks_removed AFTER DELETE ON chunks
+ WHEN OLD.inode IS NOT (SELECT CASE WHEN name IS NULL THEN inode END FROM changes ORDER BY seq DESC LIMIT 1)
+BEGIN
+    INSERT INTO changes (inode) VALUES (OLD.inode);
+END;
+CREATE TRIGGER chunks_removed_due AFTER DELETE ON chunks
+ WHEN EXISTS (SELECT 1 FROM inodes WHERE number = OLD.inode)
+BEGIN
+    INSERT INTO due (inode, since_ns)
+        VALUES (OLD.inode, (SELECT ctime_ns FROM inodes WHERE number = OLD.inode))
         ON CONFLICT (inode) DO UPDATE SET since_ns = excluded.since_ns;
 END;
 
@@ -149,5 +186,8 @@ CREATE TRIGGER xattrs_removed AFTER DELETE ON xattrs BEGIN
     INSERT INTO changes (inode) VALUES (OLD.inode);
 END;
 
--- The mount asks for the few files with capabilities at its start and after foreign commits.
-CREATE INDEX capable ON xattrs (inode) WHERE name = x'73656375726974792E6361706162696C697479';
+-- Which files have a capability or an SELinux label: few, and asked for often.
+CREATE INDEX xattrs_capability ON xattrs (inode)
+ WHERE name = x'73656375726974792E6361706162696C697479';
+CREATE INDEX xattrs_label ON xattrs (inode)
+ WHERE name = x'73656375726974792E73656C696E7578';

@@ -28,7 +28,7 @@ from geniuzfs.fs.files import Files
 from geniuzfs.fs.inodes import Node, Nodes
 from geniuzfs.fs.listing import Listings
 from geniuzfs.fs.top import Top
-from geniuzfs.fs.volumes import CAPABILITY, Volume
+from geniuzfs.fs.volumes import CAPABILITY, LABEL, Volume
 from geniuzfs.model import NAME_MAX, ROOT, Exchange, Inode
 from geniuzfs.ports import Clock
 from geniuzfs.store import tree, xattrs
@@ -116,6 +116,7 @@ class Operations(pyfuse3.Operations):
             raise UsageError("unknown rename flags")
         old, new = self._nodes[parent_inode_old], self._nodes[parent_inode_new]
         volume = _same_volume(old, new)
+        await self._save_moved(old, name_old)
         with volume.database.txn() as txn:
             done = tree.rename(
                 txn,
@@ -176,6 +177,8 @@ class Operations(pyfuse3.Operations):
         if self._is_top(inode) or self._nodes[inode].gone:
             raise NoSuchAttribute("nothing here")
         node = self._nodes[inode]
+        if name == LABEL and not node.volume.labelled:
+            raise FUSEError(errno.EOPNOTSUPP)
         return xattrs.get(node.volume.view, node.number, name)
 
     @handler
@@ -315,6 +318,17 @@ class Operations(pyfuse3.Operations):
             directory.attributes = None
             directory.volume.epoch += 1
 
+    async def _save_moved(self, directory: Node, name: bytes) -> None:
+        """Put down what a file has unsaved before it is renamed. Else a name whose file is
+        replaced by one that is still open would stand for no bytes at all when the daemon is
+        killed before the close (ext4's auto_da_alloc is for the same programs).
+        """
+        if self._files.unsaved:
+            moved = tree.child(directory.volume.view, directory.number, name)
+            node = None if moved is None else self._nodes.get(directory.volume.base | moved.number)
+            if node is not None:
+                await self._files.save(node)
+
     def _losing(self, volume: Volume, inode: Inode) -> None:
         self._files.keep(self._nodes.get(volume.base | inode.number))
 
@@ -342,8 +356,8 @@ class Operations(pyfuse3.Operations):
 
     def _xattrs_changed(self, node: Node, name: bytes) -> None:
         node.attributes = None
-        if name == CAPABILITY:
-            node.volume.learn_capable()
+        if name in (CAPABILITY, LABEL):
+            node.volume.learn_asked()
 
 
 def _same_volume(one: Node, two: Node) -> Volume:

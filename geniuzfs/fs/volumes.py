@@ -16,6 +16,7 @@ together 52, so that programs that hold inode numbers in doubles can tell files 
 """
 
 CAPABILITY = b"security.capability"
+LABEL = b"security.selinux"
 
 _MARGIN = 4 * 1024 * 1024
 _ROOM_SECONDS = 1.0
@@ -34,16 +35,22 @@ class Volume:
         """The inodes with file capabilities. The kernel asks before every write(2): for all
         others it is told no without a look into the database.
         """
+        self.labelled = False
+        """Some file has an SELinux label. While none has, the answer is that labels are not
+        supported: `ls -l` then asks once, where it would ask for every file.
+        """
         self.epoch = 0
         """Grows with every change of the tree: what was read of it before may be out of date."""
         self.unsaved = 0
         """Bytes that buffers have taken on and no save has put down."""
         self._room = 0
         self._room_known = 0.0
-        self.learn_capable()
+        self.learn_asked()
 
-    def learn_capable(self) -> None:
+    def learn_asked(self) -> None:
+        """Look up who has one of the attributes that are asked for without end."""
         self.capable = xattrs.holders(self.view, CAPABILITY)
+        self.labelled = bool(xattrs.holders(self.view, LABEL))
 
     def claim(self, added: int) -> None:
         """Take on `added` bytes. Raises StoreFull when the disk has no room for

@@ -80,7 +80,7 @@ class Watch:
             else:
                 node.attributes = None
                 pyfuse3.invalidate_entry_async(node.id, change.name, ignore_enoent=True)
-        volume.learn_capable()
+        volume.learn_asked()
         await self._refresh(list(stale.values()))
 
     async def _doubt_everything(self) -> None:
@@ -91,7 +91,7 @@ class Watch:
             "%s: too many changes at once, dropping all that is cached", self._volume.database.path
         )
         self._volume.epoch += 1
-        self._volume.learn_capable()
+        self._volume.learn_asked()
         await self._refresh([node for node in self._nodes.values() if node.volume is self._volume])
 
     async def _refresh(self, nodes: list[Node]) -> None:
