@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from geniuzfs.config import Config
-from geniuzfs.errors import Busy
+from geniuzfs.errors import Busy, StoreDamaged
 from geniuzfs.folders import mounts, registry
 from geniuzfs.folders.registry import Folder
-from geniuzfs.model import ROOT, Problem
+from geniuzfs.model import ROOT, FolderId, Identity, Problem
 from geniuzfs.ports import Clock
 from geniuzfs.store import check, counts, tree
 from geniuzfs.store.connection import Database
@@ -24,7 +24,7 @@ class FolderStatus(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What a check of one folder found, and whether it was mended."""
+    """What a check of one folder found first, and what of it a repair has left."""
 
     folder: Folder
     problems: list[Problem]
@@ -65,30 +65,24 @@ class Geniuz:
             raise
         return database
 
-    def check(self, folder: Folder, *, repair: bool) -> Checked:
-        """Look for broken invariants, and with `repair` mend what can be. Raises
-        StoreDamaged when the file can't be read at all.
+    def check(self, name: str | None, *, repair: bool) -> list[Checked]:
+        """Look for broken invariants in one folder, or in all, those too that can't be
+        opened any more; with `repair` mend what can be. Raises NotFound for the name.
         """
-        database = Database.open(folder.path)
-        try:
-            with database.snapshot() as view:
-                problems = list(check.problems(view))
-            if not problems or not repair:
-                return Checked(folder, problems, problems)
-            with database.txn() as txn:
-                check.repair(txn)
-            with database.snapshot() as view:
-                return Checked(folder, problems, list(check.problems(view)))
-        finally:
-            database.close()
+        folders = self.folders()
+        if name is not None:
+            return [self._check(registry.named(folders, name), repair)]
+        left_out = self._files() - {folder.path for folder in folders}
+        nameless = [_nameless(path) for path in sorted(left_out)]
+        return [self._check(folder, repair) for folder in [*folders, *nameless]]
 
     def status(self) -> list[FolderStatus]:
         """Every folder in numbers."""
         return [self._status(folder) for folder in self.folders()]
 
     def mounted(self) -> list[Path]:
-        """Where this program's mounts are, of any user; dead ones too."""
-        return [mount.target for mount in mounts.ours()]
+        """Where the data directory is mounted; dead mounts too."""
+        return [mount.target for mount in mounts.ours(self.config.home)]
 
     def _make_root(self, database: Database) -> None:
         uid, gid = self.config.owner
@@ -113,3 +107,26 @@ class Geniuz:
             )
         finally:
             database.close()
+
+    def _files(self) -> set[Path]:
+        home, file = self.config.home, registry.FILE
+        below = (path for path in home.glob(f"*/{file}") if not path.parent.is_symlink())
+        return {*home.glob(file), *below}
+
+    def _check(self, folder: Folder, repair: bool) -> Checked:
+        try:
+            database = Database.open(folder.path)
+            try:
+                with database.snapshot() as view:
+                    problems = list(check.problems(view))
+                left = check.repair(database, self.clock.now_ns()) if repair else problems
+            finally:
+                database.close()
+        except StoreDamaged as error:
+            problems = left = [Problem("can_be_read", str(error), mendable=False)]
+        return Checked(folder, problems, left)
+
+
+def _nameless(path: Path) -> Folder:
+    """A folder whose file can't say its name: it has that of its directory."""
+    return Folder(path, Identity(FolderId(""), path.parent.name, "", ""))

@@ -18,7 +18,8 @@ ANSWER_SECONDS = 30.0
 
 
 @cli.command()
-@click.argument("mountpoint", required=False, type=click.Path(path_type=Path))
+# Not click.Path: that asks for its status, which a dead mount may never give.
+@click.argument("mountpoint", required=False, type=Path)
 @click.option("--in", "alone", metavar="NAME", help="Mount this folder alone, as the root.")
 @click.option(
     "--foreground", "-f", is_flag=True, help="Stay in the foreground and log to standard error."
@@ -58,6 +59,7 @@ def mount(
         _start_daemon(geniuz, target)
         return
     with _reporting(ready_fd) as ready:
+        os.chdir("/")  # a daemon holds no directory busy, least of all one beneath its mount
         geniuz.begin()
         fs.prepare(geniuz, target)
         options = fs.Options(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from geniuzfs.errors import UnsafePlace
 
 FUSE_TYPE = "fuse.geniuzfs"
+TABLE = Path("/proc/self/mountinfo")
 
 # Shared memory (which WAL needs) and locks do not work, or not between machines, on these.
 _UNSAFE = (
@@ -32,7 +33,7 @@ class Mount(NamedTuple):
     source: str
 
 
-def mounts(table: Path = Path("/proc/self/mountinfo")) -> list[Mount]:
+def mounts(table: Path = TABLE) -> list[Mount]:
     """What this process sees mounted, in the order of mounting."""
     found = []
     for line in table.read_text("utf-8", "surrogateescape").splitlines():
@@ -42,9 +43,21 @@ def mounts(table: Path = Path("/proc/self/mountinfo")) -> list[Mount]:
     return found
 
 
-def ours() -> list[Mount]:
-    """The mounts of this program, of any user."""
-    return [mount for mount in mounts() if mount.type == FUSE_TYPE]
+def ours(home: Path, table: Path = TABLE) -> list[Mount]:
+    """This program's mounts of the data directory `home`, dead ones too."""
+    return [
+        mount for mount in mounts(table) if (mount.type, mount.source) == (FUSE_TYPE, source(home))
+    ]
+
+
+def source(home: Path) -> str:
+    """What a mount of `home` gives as its source, as df shows it: the path itself, unless
+    mount options can't hold it.
+    """
+    path = str(home.resolve())
+    return (
+        path if path.isascii() and path.isprintable() and not set(path) & set(",\\") else "geniuzfs"
+    )
 
 
 def mount_at(path: Path) -> Mount | None:
@@ -52,12 +65,12 @@ def mount_at(path: Path) -> Mount | None:
     return next((mount for mount in reversed(mounts()) if mount.target == path), None)
 
 
-def check_safe(path: Path) -> None:
+def check_safe(path: Path, table: Path = TABLE) -> None:
     """Raises UnsafePlace when a database at `path` would lie on a network or FUSE
     file system. Asks the mount table alone: the place itself may hang.
     """
     holding = max(
-        (mount for mount in mounts() if path.is_relative_to(mount.target)),
+        (mount for mount in mounts(table) if path.is_relative_to(mount.target)),
         key=lambda mount: len(mount.target.parts),
         default=None,
     )

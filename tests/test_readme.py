@@ -1,0 +1,68 @@
+"""The README's commands do what it says they do, to the letter."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from geniuzfs import errors
+from geniuzfs.folders.mounts import mount_at
+
+README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+
+
+def _transcript() -> list[tuple[str, str]]:
+    """The commands of the README's console block, each with the output it shows."""
+    block = re.search(r"```console\n(.*?)```", README, re.DOTALL)
+    assert block is not None
+    steps = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block[1], re.MULTILINE)
+    assert len(steps) > 10
+    return steps
+
+
+def test_the_tour_prints_what_the_readme_shows(tmp_path: Path) -> None:
+    marker = "@@ end of step @@"
+    script = "".join(f"{command} 2>&1\necho '{marker}'\n" for command, _ in _transcript())
+    environment = {
+        "HOME": str(tmp_path),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "LC_ALL": "C.UTF-8",
+    }
+    try:
+        done = subprocess.run(
+            ["bash", "-c", script],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd="/",
+        )
+    finally:
+        while mount_at(tmp_path / "Memory") is not None:
+            subprocess.run(["umount", "--lazy", str(tmp_path / "Memory")], check=True)
+    shown = done.stdout.replace(str(tmp_path), "/home/you").split(f"{marker}\n")
+    for (command, expected), output in zip(_transcript(), shown, strict=False):
+        assert output == expected, command
+
+
+def test_the_test_command_is_the_one_that_ci_runs() -> None:
+    ci = (Path(__file__).parent.parent / ".ci" / "run").read_text()
+    assert "bash .ci/test" in README
+    assert "bash .ci/test" in ci
+
+
+def test_every_setting_is_in_the_readme() -> None:
+    config = (Path(__file__).parent.parent / "geniuzfs" / "config.py").read_text()
+    settings = set(re.findall(r'"(GENIUZ_[A-Z_]+)"', config))
+    assert settings == set(re.findall(r"^\| `(GENIUZ_[A-Z_]+)` \|", README, re.MULTILINE))
+
+
+def test_every_exit_code_is_in_the_readme() -> None:
+    classes = [errors.GeniuzError]
+    for known in classes:
+        classes += known.__subclasses__()
+    codes = {known.exit_code for known in classes} | {0, errors.EXIT_PROBLEMS}
+    listed = re.search(r"Exit codes: (.*?)\.\n", README, re.DOTALL)
+    assert listed is not None
+    assert codes == {int(code) for code in re.findall(r"\b(\d) ", listed[1])}
