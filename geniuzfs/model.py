@@ -73,8 +73,8 @@ class Identity(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Something that a check found. `repair` is the SQL that mends it, or None."""
+    """Something that a check found; `mendable`: a repair will try."""
 
     rule: str
     detail: str
-    repair: str | None = None
+    mendable: bool

@@ -48,13 +48,15 @@ CREATE TABLE contents (
 
 -- The bytes that follow, 65,536 to a chunk: chunk n starts at n * 65,536. A
 -- missing chunk is a hole, a short one ends in zeros. In pieces, so that a
--- small change in a large file writes one piece and a hole costs nothing.
+-- small change in a large file writes one piece and a hole costs nothing. A
+-- table with rowids, since without them SQLite reads whole rows to compare keys:
+-- to list the pieces of a 64 MiB file took 120 ms, and takes 0.2.
 CREATE TABLE chunks (
     inode     INTEGER NOT NULL REFERENCES inodes (number) ON DELETE CASCADE,
     number    INTEGER NOT NULL CHECK (number > 0),
     bytes     BLOB    NOT NULL CHECK (length(bytes) BETWEEN 1 AND 65536),
     PRIMARY KEY (inode, number)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- Extended attributes, by the name the kernel gives (with its namespace).
 CREATE TABLE xattrs (
@@ -62,7 +64,7 @@ CREATE TABLE xattrs (
     name      BLOB    NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
     value     BLOB    NOT NULL CHECK (length(value) <= 65536),
     PRIMARY KEY (inode, name)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- What is still to be learned: marked by a trigger, so in the transaction that
 -- stores the bytes, whoever stores them.
@@ -102,35 +104,21 @@ CREATE TRIGGER inodes_removed AFTER DELETE ON inodes BEGIN
     INSERT INTO changes (inode) VALUES (OLD.number);
 END;
 
--- A save changes the inode first and then its pieces: one row is enough for
--- all of them, so a piece adds its row only where the last one is not the same.
--- Written with VALUES and WHEN, since an INSERT from a SELECT of the table it
--- inserts into costs SQLite 4 us more.
-CREATE TRIGGER contents_added AFTER INSERT ON contents
- WHEN NEW.inode IS NOT (SELECT CASE WHEN name IS NULL THEN inode END FROM changes ORDER BY seq DESC LIMIT 1)
-BEGIN
+-- A row for each piece, even where the newest row is of the same inode: that one
+-- may have been read already, and then this change would be told to nobody.
+CREATE TRIGGER contents_added AFTER INSERT ON contents BEGIN
     INSERT INTO changes (inode) VALUES (NEW.inode);
-END;
-CREATE TRIGGER contents_added_due AFTER INSERT ON contents
-BEGIN
     INSERT INTO due (inode, since_ns)
         VALUES (NEW.inode, (SELECT ctime_ns FROM inodes WHERE number = NEW.inode))
         ON CONFLICT (inode) DO UPDATE SET since_ns = excluded.since_ns;
 END;
-CREATE TRIGGER contents_changed AFTER UPDATE ON contents
- WHEN NEW.inode IS NOT (SELECT CASE WHEN name IS NULL THEN inode END FROM changes ORDER BY seq DESC LIMIT 1)
-BEGIN
+CREATE TRIGGER contents_changed AFTER UPDATE ON contents BEGIN
     INSERT INTO changes (inode) VALUES (NEW.inode);
-END;
-CREATE TRIGGER contents_changed_due AFTER UPDATE ON contents
-BEGIN
     INSERT INTO due (inode, since_ns)
         VALUES (NEW.inode, (SELECT ctime_ns FROM inodes WHERE number = NEW.inode))
         ON CONFLICT (inode) DO UPDATE SET since_ns = excluded.since_ns;
 END;
-CREATE TRIGGER contents_removed AFTER DELETE ON contents
- WHEN OLD.inode IS NOT (SELECT CASE WHEN name IS NULL THEN inode END FROM changes ORDER BY seq DESC LIMIT 1)
-BEGIN
+CREATE TRIGGER contents_removed AFTER DELETE ON contents BEGIN
     INSERT INTO changes (inode) VALUES (OLD.inode);
 END;
 CREATE TRIGGER contents_removed_due AFTER DELETE ON contents
@@ -141,31 +129,19 @@ BEGIN
         ON CONFLICT (inode) DO UPDATE SET since_ns = excluded.since_ns;
 END;
 
-CREATE TRIGGER chunks_added AFTER INSERT ON chunks
- WHEN NEW.inode IS NOT (SELECT CASE WHEN name IS NULL THEN inode END FROM changes ORDER BY seq DESC LIMIT 1)
-BEGIN
+CREATE TRIGGER chunks_added AFTER INSERT ON chunks BEGIN
     INSERT INTO changes (inode) VALUES (NEW.inode);
-END;
-CREATE TRIGGER chunks_added_due AFTER INSERT ON chunks
-BEGIN
     INSERT INTO due (inode, since_ns)
         VALUES (NEW.inode, (SELECT ctime_ns FROM inodes WHERE number = NEW.inode))
         ON CONFLICT (inode) DO UPDATE SET since_ns = excluded.since_ns;
 END;
-CREATE TRIGGER chunks_changed AFTER UPDATE ON chunks
- WHEN NEW.inode IS NOT (SELECT CASE WHEN name IS NULL THEN inode END FROM changes ORDER BY seq DESC LIMIT 1)
-BEGIN
+CREATE TRIGGER chunks_changed AFTER UPDATE ON chunks BEGIN
     INSERT INTO changes (inode) VALUES (NEW.inode);
-END;
-CREATE TRIGGER chunks_changed_due AFTER UPDATE ON chunks
-BEGIN
     INSERT INTO due (inode, since_ns)
         VALUES (NEW.inode, (SELECT ctime_ns FROM inodes WHERE number = NEW.inode))
         ON CONFLICT (inode) DO UPDATE SET since_ns = excluded.since_ns;
 END;
-CREATE TRIGGER chunks_removed AFTER DELETE ON chunks
- WHEN OLD.inode IS NOT (SELECT CASE WHEN name IS NULL THEN inode END FROM changes ORDER BY seq DESC LIMIT 1)
-BEGIN
+CREATE TRIGGER chunks_removed AFTER DELETE ON chunks BEGIN
     INSERT INTO changes (inode) VALUES (OLD.inode);
 END;
 CREATE TRIGGER chunks_removed_due AFTER DELETE ON chunks

@@ -6,6 +6,7 @@ import sys
 import click
 
 from geniuzfs import runtime
+from geniuzfs.api import Checked
 from geniuzfs.cli import cli
 from geniuzfs.errors import EXIT_PROBLEMS
 
@@ -19,27 +20,28 @@ def check(name: str | None, repair: bool, as_json: bool) -> None:
 
     Exits with 0 when all is sound (or was mended), with 8 when something is not.
     """
-    geniuz = runtime.geniuz()
-    folders = [geniuz.folder(name)] if name is not None else geniuz.folders()
-    checked = [geniuz.check(folder, repair=repair) for folder in folders]
+    checked = runtime.geniuz().check(name, repair=repair)
     if as_json:
-        found = [
-            {
-                "folder": one.folder.name,
-                "problems": [problem._asdict() for problem in one.problems],
-                "left": [problem._asdict() for problem in one.left],
-            }
-            for one in checked
-        ]
-        click.echo(json.dumps({"folders": found}))
+        click.echo(json.dumps({"folders": [_as_json(one) for one in checked]}))
     else:
         for one in checked:
-            for problem in one.problems:
-                click.echo(f"{one.folder.name}: {problem.rule}: {problem.detail}")
-            mended = len(one.problems) - len(one.left) if repair else 0
-            click.echo(
-                f"{one.folder.name}: {len(one.left)} problems"
-                + (f", {mended} mended" if mended else "")
-            )
+            _tell(one)
     if any(one.left for one in checked):
         sys.exit(EXIT_PROBLEMS)
+
+
+def _as_json(one: Checked) -> dict[str, object]:
+    return {
+        "folder": one.folder.name,
+        "problems": [problem._asdict() for problem in one.problems],
+        "left": [problem._asdict() for problem in one.left],
+    }
+
+
+def _tell(one: Checked) -> None:
+    mended = [problem for problem in one.problems if problem not in one.left]
+    for word, problems in (("mended: ", mended), ("", one.left)):
+        for problem in problems:
+            click.echo(f"{one.folder.name}: {word}{problem.rule}: {problem.detail}")
+    count = f"{len(one.left)} problem{'' if len(one.left) == 1 else 's'}"
+    click.echo(f"{one.folder.name}: {count}")

@@ -10,7 +10,8 @@ from geniuzfs.cli import cli
 
 
 @cli.command()
-@click.argument("mountpoint", required=False, type=click.Path(path_type=Path))
+# Not click.Path: that asks for its status, which a dead mount may never give.
+@click.argument("mountpoint", required=False, type=Path)
 @click.option("--lazy", is_flag=True, help="Detach now; what is open may still be finished.")
 def umount(mountpoint: Path | None, lazy: bool) -> None:
     """End the mount at MOUNTPOINT (default: ~/Memory). Everything is saved first."""

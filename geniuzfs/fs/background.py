@@ -4,12 +4,14 @@ import logging
 
 import trio
 
-from geniuzfs.errors import GeniuzError
+from geniuzfs.errors import Busy, GeniuzError
 from geniuzfs.fs.files import Files
 
 KEEP_SECONDS = 30.0
 """How old the unsaved end of a growing file may become, as a log that nobody
 closes; ext4 writes back after as long."""
+
+END_SECONDS = 10.0
 
 _log = logging.getLogger(__name__)
 
@@ -33,15 +35,18 @@ async def save_growing(files: Files) -> None:
 
 
 async def save_all(files: Files) -> None:
-    """Save every open file: the mount ends in good order, so nothing written is dropped."""
+    """Save every open file: the mount ends in good order, so nothing written is dropped.
+
+    Waits at most END_SECONDS, for all of them, for another process's write lock.
+    """
+    deadline = trio.current_time() + END_SECONDS
     for node in list(files.unsaved):
-        deadline = trio.current_time() + 10
         while True:
             try:
                 await files.save(node)
                 break
             except GeniuzError as error:
-                if trio.current_time() > deadline:
+                if not isinstance(error, Busy) or trio.current_time() > deadline:
                     _log.error("inode %d could not be saved at the end: %s", node.number, error)
                     break
                 await trio.sleep(0.05)

@@ -28,6 +28,7 @@ class Buffer:
         "_pieces",
         "_saved_size",
         "_sent",
+        "_size_before",
         "_unsaved",
         "changed",
         "only_grown",
@@ -45,7 +46,7 @@ class Buffer:
         """Something is not saved: bytes, or the size alone."""
         self.only_grown = True
         """What is not saved only follows what is."""
-        self._saved_size = size
+        self._saved_size = self._size_before = size
         self._held = dict(held)
         self._load = load
         self._limit = limit
@@ -126,14 +127,14 @@ class Buffer:
         """
         pieces = {number: self._pieces[number] for number in self._unsaved}
         self._sent, self._unsaved, self.changed = self._unsaved, set(), False
-        self._saved_size = self.size
+        self._size_before, self._saved_size = self._saved_size, self.size
         return pieces
 
     def end_save(self, *, saved: bool) -> None:
         """Close what begin_save opened; without `saved`, it is all still to be saved."""
         if not saved:
             self._unsaved |= self._sent
-            self.changed, self.only_grown = True, False
+            self._saved_size, self.changed = self._size_before, True
         elif not self.changed:
             self.only_grown = True
         self._sent = set()

@@ -11,7 +11,7 @@ import os
 
 import trio
 
-from geniuzfs.errors import Busy, StoreError, StoreFault
+from geniuzfs.errors import Busy, GeniuzError, StoreFault
 from geniuzfs.model import InodeNumber
 from geniuzfs.store import content
 from geniuzfs.store.connection import Database
@@ -94,7 +94,7 @@ class Durability:
         count = 0
         while True:
             await self._checkpoint_due.wait()
-            self._checkpoint_due = trio.Event()
+            limit = CHECKPOINT_PAGES
             try:
                 async with self._second_free:
                     database = await self._second_database()
@@ -104,13 +104,31 @@ class Durability:
                     count += 1
                     if count % _PRUNE_EVERY == 1:
                         await trio.to_thread.run_sync(database.prune_changes)
-                self._database.when_wal_exceeds(CHECKPOINT_PAGES, self.ask_checkpoint)
-            except Busy:
-                # Somebody reads an old state: trying at every commit would hold up all savers.
-                later = self._database.wal_pages + CHECKPOINT_PAGES
-                self._database.when_wal_exceeds(later, self.ask_checkpoint)
-            except StoreError as error:
-                _log.error("a checkpoint failed, the write-ahead log keeps growing: %s", error)
+            except GeniuzError as error:
+                if not isinstance(error, Busy):  # Busy: somebody reads an old state
+                    _log.error("a checkpoint failed, the write-ahead log keeps growing: %s", error)
+                # Trying again at every commit would hold up all savers, and fill the log.
+                limit += self._database.wal_pages
+            # What the commits meanwhile have asked for is done, or would fail again.
+            self._checkpoint_due = trio.Event()
+            self._database.when_wal_exceeds(limit, self.ask_checkpoint)
+
+    async def make_room(self) -> bool:
+        """On a full disk: copy the WAL into the database, so that it begins anew and the next
+        commits fit into the room that it has. False when that was not possible, or no use.
+        """
+        if not self._database.wal_pages:
+            return False
+        try:
+            async with self._second_free:
+                database = await self._second_database()
+                checkpoint = functools.partial(database.checkpoint, hold_writers=True)
+                await trio.to_thread.run_sync(checkpoint)
+        except GeniuzError as error:
+            _log.error("no room could be made in the write-ahead log: %s", error)
+            return False
+        self._database.wal_pages = 0
+        return True
 
     def close(self) -> None:
         if self._second is not None:

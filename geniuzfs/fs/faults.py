@@ -3,19 +3,20 @@
 Any exception but FUSEError ends pyfuse3's loop and with it the mount, so every
 handler is wrapped: errors of ours become their errno; Busy is waited for and
 the handler run again, which blocks nobody else; anything unforeseen is logged
-and becomes EIO.
+and becomes EIO. On a full disk, room is made once if that is possible.
 """
 
 import errno
 import functools
 import logging
+import os
 from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import pyfuse3
 import trio
 
-from geniuzfs.errors import Busy, GeniuzError
+from geniuzfs.errors import Busy, GeniuzError, StoreFull
 
 BUSY_SECONDS = 30.0
 """How long a request waits for another process's write lock before EBUSY."""
@@ -26,9 +27,25 @@ _Handler = Callable[_P, Coroutine[Any, Any, _R]]
 _log = logging.getLogger(__name__)
 
 
+@runtime_checkable
+class MakesRoom(Protocol):
+    """The object of a handler that is a method may know how to make room on a full disk."""
+
+    async def make_room(self) -> bool:
+        """Whether some could be made: then the handler is run again."""
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """A filter for pyfuse3's log: False for an answer to a request that the kernel has given up
+    because the mount ended meanwhile, as after a lazy unmount when the last file is closed.
+    """
+    gone = os.strerror(errno.ENOENT)
+    return not ("fuse_reply_* failed" in str(record.msg) and record.args == (gone,))
+
+
 def handler(function: _Handler[_P, _R]) -> _Handler[_P, _R]:
-    """Wrap a request handler. It must raise Busy before it has changed anything
-    that would be changed twice when it runs again.
+    """Wrap a request handler. It must raise Busy and StoreFull before it has changed
+    anything that would be changed twice when it runs again.
     """
 
     @functools.wraps(function)
@@ -39,6 +56,9 @@ def handler(function: _Handler[_P, _R]) -> _Handler[_P, _R]:
             raise
         except Busy:
             pass
+        except StoreFull as error:
+            if not await _room_made(*args[:1]):
+                raise pyfuse3.FUSEError(error.errno) from error
         except GeniuzError as error:
             raise pyfuse3.FUSEError(error.errno) from error
         except Exception as error:
@@ -47,6 +67,14 @@ def handler(function: _Handler[_P, _R]) -> _Handler[_P, _R]:
         return await _retried(function, *args, **kwargs)
 
     return guarded
+
+
+async def _room_made(host: object = None) -> bool:
+    try:
+        return isinstance(host, MakesRoom) and await host.make_room()
+    except Exception:  # noqa: BLE001  # a door: see above
+        _log.exception("making room failed")
+        return False
 
 
 async def _retried(function: _Handler[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:

@@ -7,13 +7,15 @@ the database and the new in the buffer. Refuses: content above the limit
 (FileTooLarge) and writes that the disk has no room for (StoreFull).
 """
 
+import contextlib
 import functools
 import logging
 from collections.abc import Callable
 
+import pyfuse3
 import trio
 
-from geniuzfs.errors import Busy, GeniuzError, Stale
+from geniuzfs.errors import Busy, GeniuzError, Stale, StoreFull
 from geniuzfs.fs.attrs import blocks
 from geniuzfs.fs.buffers import Buffer
 from geniuzfs.fs.inodes import Node, Nodes
@@ -40,6 +42,9 @@ class Files:
         self.unsaved: dict[Node, float] = {}
         """Node → trio's time at its first unsaved write."""
         self._some_unsaved = trio.Event()
+        self._undone: set[int] = set()
+        self._refused: set[Node] = set()
+        """Those whose last write found no room: saved now, half a text would replace the old."""
 
     def open(self, node: Node) -> int:
         """A new handle for `node`."""
@@ -55,6 +60,8 @@ class Files:
     def buffer(self, node: Node) -> Buffer:
         """The buffer that all openers of `node` share."""
         if node.buffer is None:
+            if node.gone:  # by another process: what is not in memory is lost, and is no hole
+                raise Stale(f"inode {node.number} was removed by another process")
             shown = self._nodes.shown(node)
             view, number, size = node.volume.view, node.number, shown.st_size
             load = functools.partial(_load, node)
@@ -71,9 +78,14 @@ class Files:
         buffer = self.buffer(node)
         added = buffer.growth(offset, len(data)) if data else 0
         if added and buffer.stored + added <= self._limit and not node.gone:
-            node.volume.claim(added)
+            try:
+                node.volume.claim(added)
+            except StoreFull:
+                self._refused.add(node)
+                raise
             node.claimed += added
         buffer.write(offset, data)
+        self._refused.discard(node)
         self._touched(node, buffer)
         return len(data)
 
@@ -81,6 +93,7 @@ class Files:
         """Cut or grow the buffer; saved like a write."""
         buffer = self.buffer(node)
         buffer.truncate(size)
+        self._refused.discard(node)
         self._touched(node, buffer)
 
     def keep(self, node: Node | None) -> None:
@@ -95,6 +108,8 @@ class Files:
         buffer = node.buffer
         if buffer is None or not buffer.changed or node.gone:
             return
+        if node in self._refused:
+            raise StoreFull("what was to be written is not all there")
         if buffer.unsaved_bytes() > INLINE_BYTES:
             await self._save_in_thread(node, buffer)
         else:
@@ -111,8 +126,15 @@ class Files:
             _log.error("inode %d could not be saved at its last close: %s", node.number, error)
         del self._handles[handle]
         node.opens -= 1
-        if not node.opens:
-            self._drop(node)
+        if not node.opens and self._drop(node):
+            # The kernel was told of what is not so: the bytes it keeps, the size, the time.
+            self._undone.add(node.id)
+            await trio.to_thread.run_sync(_invalidate, node.id)
+            self._undone.discard(node.id)
+
+    def kept(self, node: Node) -> bool:
+        """Whether the bytes of `node` that the kernel keeps are true."""
+        return node.id not in self._undone
 
     def close_unopened(self, node: Node) -> None:
         """Let go of the buffer of a file that nobody has open."""
@@ -195,17 +217,20 @@ class Files:
             node.volume.unsaved -= node.claimed
             node.claimed = 0
 
-    def _drop(self, node: Node) -> None:
+    def _drop(self, node: Node) -> bool:
         """Nobody has it open: let the buffer go. What could not be saved was reported by
-        flush, and the old text stands.
+        flush, and the old text stands: then True.
         """
-        if node.buffer is not None and node.buffer.changed and not node.gone:
+        lost = node.buffer is not None and node.buffer.changed and not node.gone
+        if lost:
             node.attributes = None
         node.buffer = None
         node.volume.unsaved -= node.claimed
         node.claimed = 0
         self.unsaved.pop(node, None)
+        self._refused.discard(node)
         self._nodes.let_go(node)
+        return lost
 
 
 def _load(node: Node, number: int, length: int) -> bytes:
@@ -213,3 +238,9 @@ def _load(node: Node, number: int, length: int) -> bytes:
     if not piece and tree.inode(node.volume.view, node.number) is None:
         raise Stale(f"inode {node.number} was removed by another process")
     return piece
+
+
+def _invalidate(inode: int) -> None:
+    """In a thread: the kernel may wait for pages that it is reading from us."""
+    with contextlib.suppress(OSError):  # it has forgotten the file
+        pyfuse3.invalidate_inode(inode)

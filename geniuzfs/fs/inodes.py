@@ -33,6 +33,7 @@ class Node:
         "opens",
         "saving",
         "volume",
+        "xattrs",
     )
 
     def __init__(self, volume: Volume, number: InodeNumber) -> None:
@@ -52,6 +53,8 @@ class Node:
         """Set when the large save that is on its way in a thread has ended."""
         self.gone = False
         """It has no name any more, and no row."""
+        self.xattrs: dict[bytes, bytes] = {}
+        """Extended attributes once it is gone."""
 
 
 class Nodes(dict[int, Node]):

@@ -6,12 +6,14 @@ with everything saved and nothing left mounted. Refuses: a mount point that is
 taken, or one above the data it would show.
 """
 
+import contextlib
 import logging
 import os
 import signal
 import subprocess
+import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from geniuzfs.folders import mounts
 from geniuzfs.folders.registry import Folder
 from geniuzfs.fs import loop
 from geniuzfs.fs.background import save_all, save_growing
+from geniuzfs.fs.faults import is_news
 from geniuzfs.fs.files import Files
 from geniuzfs.fs.inodes import Nodes
 from geniuzfs.fs.operations import Operations
@@ -36,6 +39,10 @@ from geniuzfs.store import tree
 MAX_TASKS = 500
 """Requests that may wait at once, for a foreign lock say, before others must."""
 
+ANSWER_SECONDS = 5.0
+"""A mount that has not answered for so long when a new one is to take its place is dead."""
+
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SLOTS = 65_535
 _log = logging.getLogger(__name__)
 
@@ -50,8 +57,10 @@ class Options:
     allow_other: bool = False
     extra: tuple[str, ...] = field(default=())
 
-    def fuse(self) -> set[str]:
-        options = {"default_permissions", "fsname=geniuzfs", "subtype=geniuzfs", *self.extra}
+    def fuse(self, source: str) -> set[str]:
+        # noatime: reading moves no times, and the mount table says so.
+        options = {"default_permissions", "noatime", f"fsname={source}", "subtype=geniuzfs"}
+        options.update(self.extra)
         if self.read_only:
             options.add("ro")
         if self.allow_other:
@@ -80,18 +89,39 @@ def clear_stale(mountpoint: Path) -> None:
     mounted = mounts.mount_at(mountpoint)
     if mounted is None or mounted.type != mounts.FUSE_TYPE:
         return
-    try:
-        os.stat(mountpoint)
-    except OSError:  # ENOTCONN: its daemon is dead
-        unmount(mountpoint, lazy=True)
-        clear_stale(mountpoint)
-    else:
+    if _answers(mountpoint):
         raise MountError(f"{mountpoint} is mounted already: geniuzfs umount {mountpoint}")
+    unmount(mountpoint, lazy=True, force=True)
+    clear_stale(mountpoint)
 
 
-def unmount(mountpoint: Path, *, lazy: bool) -> None:
-    """Unmount, as root or as the user who mounted. Raises MountError."""
-    command = ["umount", "--no-canonicalize", *(["--lazy"] if lazy else [])]
+def _answers(mountpoint: Path) -> bool:
+    """Whether the mount has a daemon. statfs, since the kernel never answers it by itself.
+
+    A daemon that was killed while it told the kernel of a new name may leave a mount that
+    gives no answer at all: the kernel waits for a directory that is locked by a request, and
+    ends requests only after what it waits for itself.
+    """
+    answered = threading.Event()
+
+    def ask() -> None:
+        with contextlib.suppress(OSError):  # ENOTCONN: its daemon is dead
+            os.statvfs(mountpoint)
+            answers.append(True)
+        answered.set()
+
+    answers: list[bool] = []
+    threading.Thread(target=ask, daemon=True).start()
+    answered.wait(ANSWER_SECONDS)
+    return bool(answers)
+
+
+def unmount(mountpoint: Path, *, lazy: bool, force: bool = False) -> None:
+    """Unmount, as root or as the user who mounted. Raises MountError. `force`: requests that
+    wait fail with it; only root may.
+    """
+    options = [*(["--lazy"] if lazy else []), *(["--force"] if force else [])]
+    command = ["umount", "--no-canonicalize", *options]
     if os.geteuid() != 0:
         command = ["fusermount3", "-u", *(["-z"] if lazy else [])]
     try:
@@ -110,31 +140,56 @@ def serve(geniuz: Geniuz, options: Options, ready: Callable[[], None]) -> None:
     """Mount, call `ready` once requests are answered, and serve until the mount ends."""
     folders = [geniuz.folder(options.alone)] if options.alone is not None else geniuz.folders()
     volumes = _volumes(geniuz, folders, alone=options.alone is not None)
-    try:
+    with contextlib.ExitStack() as ending:
+        early = ending.enter_context(_signals_noted())
+        for volume in volumes:
+            ending.callback(volume.close)
         nodes = Nodes()
         files = Files(nodes, geniuz.clock.now_ns, geniuz.config.content_limit)
         top = None if options.alone is not None else Top(nodes, volumes, geniuz.clock.now_ns())
         if top is None:
             _root_node(nodes, volumes[0])
         operations = Operations(nodes, files, volumes, top, geniuz.clock)
+        logging.getLogger("pyfuse3").addFilter(is_news)
         try:
-            pyfuse3.init(operations, str(options.mountpoint), options.fuse())
+            pyfuse3.init(
+                operations, str(options.mountpoint), options.fuse(mounts.source(geniuz.config.home))
+            )
         except RuntimeError as error:
             raise MountError(f"can't mount at {options.mountpoint}: {error}") from error
-        try:
-            trio.run(_run, volumes, nodes, files, ready, geniuz.config.fast_wait)
-        finally:
-            pyfuse3.close(unmount=True)
+        ending.callback(pyfuse3.close, unmount=True)
+        trio.run(_run, volumes, nodes, files, ready, geniuz.config.fast_wait, early)
+
+
+@contextlib.contextmanager
+def _signals_noted() -> Iterator[list[int]]:
+    """Signals to end are noted and do nothing else. So they are before the mount listens to
+    them, and again while it saves and unmounts: a second one would kill it amid its saves.
+    """
+    noted: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _frame: noted.append(number))
+        for number in _ENDING
+    }
+    try:
+        yield noted
     finally:
-        for volume in volumes:
-            volume.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 async def _run(
-    volumes: list[Volume], nodes: Nodes, files: Files, ready: Callable[[], None], fast_wait: bool
+    volumes: list[Volume],
+    nodes: Nodes,
+    files: Files,
+    ready: Callable[[], None],
+    fast_wait: bool,
+    early: list[int],
 ) -> None:
     async with trio.open_nursery() as nursery:
         await nursery.start(_end_on_signal)
+        if early:
+            pyfuse3.terminate()
         for volume in volumes:
             nursery.start_soon(Watch(volume, nodes, files).run)
             nursery.start_soon(volume.durability.checkpoints)
@@ -153,7 +208,7 @@ async def _run(
 
 
 async def _end_on_signal(task_status: trio.TaskStatus[None]) -> None:
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+    with trio.open_signal_receiver(*_ENDING) as signals:
         task_status.started()
         async for number in signals:
             _log.info("ending on %s", signal.Signals(number).name)

@@ -22,7 +22,7 @@ from pyfuse3 import (
 )
 
 from geniuzfs.errors import AlreadyExists, NameTooLong, NoSuchAttribute, OtherFolder, UsageError
-from geniuzfs.fs import attrs
+from geniuzfs.fs import attrs, xattrs
 from geniuzfs.fs.faults import handler
 from geniuzfs.fs.files import Files
 from geniuzfs.fs.inodes import Node, Nodes
@@ -31,9 +31,8 @@ from geniuzfs.fs.top import Top
 from geniuzfs.fs.volumes import CAPABILITY, LABEL, Volume
 from geniuzfs.model import NAME_MAX, ROOT, Exchange, Inode
 from geniuzfs.ports import Clock
-from geniuzfs.store import tree, xattrs
+from geniuzfs.store import tree
 
-_NAMESPACES = (b"user.", b"trusted.", b"security.")
 _RENAMES = {0: Exchange.REPLACE, 1: Exchange.NOREPLACE, 2: Exchange.SWAP}
 
 
@@ -172,39 +171,33 @@ class Operations(pyfuse3.Operations):
         # The kernel asks this before every write(2): the cheapest answer first.
         if name == CAPABILITY and not self._is_capable(inode):
             raise FUSEError(errno.ENODATA)
-        if not name.startswith(_NAMESPACES):
-            raise FUSEError(errno.EOPNOTSUPP)
-        if self._is_top(inode) or self._nodes[inode].gone:
+        xattrs.check_name(name)
+        if self._is_top(inode):
             raise NoSuchAttribute("nothing here")
         node = self._nodes[inode]
         if name == LABEL and not node.volume.labelled:
             raise FUSEError(errno.EOPNOTSUPP)
-        return xattrs.get(node.volume.view, node.number, name)
+        return xattrs.get(node, name)
 
     @handler
     async def setxattr(self, inode: int, name: bytes, value: bytes, ctx: RequestContext) -> None:
-        if not name.startswith(_NAMESPACES):
-            raise FUSEError(errno.EOPNOTSUPP)
+        xattrs.check_name(name)
         node = self._nodes[inode]
-        with node.volume.database.txn() as txn:
-            xattrs.put(txn, node.number, name, value, self._now_ns())
+        xattrs.put(node, name, value, self._now_ns())
         self._xattrs_changed(node, name)
 
     @handler
     async def removexattr(self, inode: int, name: bytes, ctx: RequestContext) -> None:
-        if not name.startswith(_NAMESPACES):
-            raise FUSEError(errno.EOPNOTSUPP)
+        xattrs.check_name(name)
         node = self._nodes[inode]
-        with node.volume.database.txn() as txn:
-            xattrs.remove(txn, node.number, name, self._now_ns())
+        xattrs.remove(node, name, self._now_ns())
         self._xattrs_changed(node, name)
 
     @handler
     async def listxattr(self, inode: int, ctx: RequestContext) -> Sequence[bytes]:
         if self._is_top(inode):
             return []
-        node = self._nodes[inode]
-        names = xattrs.names(node.volume.view, node.number)
+        names = xattrs.names(self._nodes[inode])
         return (
             names if ctx.uid == 0 else [name for name in names if not name.startswith(b"trusted.")]
         )
@@ -280,6 +273,10 @@ class Operations(pyfuse3.Operations):
 
     # What several requests share
 
+    async def make_room(self) -> bool:
+        """On a full disk: whether some could be made. Not in memory, the kernel asks for that."""
+        return any([await volume.durability.make_room() for volume in self._volumes])
+
     def _is_top(self, inode: int) -> bool:
         return self._top is not None and inode == ROOT
 
@@ -330,19 +327,24 @@ class Operations(pyfuse3.Operations):
                 await self._files.save(node)
 
     def _losing(self, volume: Volume, inode: Inode) -> None:
-        self._files.keep(self._nodes.get(volume.base | inode.number))
+        node = self._nodes.get(volume.base | inode.number)
+        self._files.keep(node)
+        if node is not None and (node.opens or stat.S_ISDIR(inode.mode)):
+            xattrs.keep(node)
 
     def _open(self, node: Node, flags: int) -> FileInfo:
         if flags & os.O_TRUNC:
             self._files.truncate(node, 0)
-        return FileInfo(fh=self._files.open(node), keep_cache=True)
+        return FileInfo(fh=self._files.open(node), keep_cache=self._files.kept(node))
 
     async def _set_size(self, node: Node, size: int, fh: int | None) -> None:
         """ftruncate(2) is part of the save its handle ends with; truncate(2) is one of its own."""
         self._files.truncate(node, size)
         if fh is None:
-            await self._files.save(node)
-            self._files.close_unopened(node)
+            try:
+                await self._files.save(node)
+            finally:  # what could not be saved was not done
+                self._files.close_unopened(node)
 
     def _set_fields(self, node: Node, wanted: tree.Fields) -> None:
         if node.gone:
@@ -355,6 +357,8 @@ class Operations(pyfuse3.Operations):
         self._nodes.show(node, inode)
 
     def _xattrs_changed(self, node: Node, name: bytes) -> None:
+        if node.gone:
+            return
         node.attributes = None
         if name in (CAPABILITY, LABEL):
             node.volume.learn_asked()

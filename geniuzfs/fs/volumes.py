@@ -19,7 +19,11 @@ CAPABILITY = b"security.capability"
 LABEL = b"security.selinux"
 
 _MARGIN = 4 * 1024 * 1024
+"""Bytes that are left to what needs little: removing files above all."""
+
 _ROOM_SECONDS = 1.0
+_TIMES_STORED = 2
+"""What is saved goes into the WAL first, and into the database with the next checkpoint."""
 
 
 class Volume:
@@ -43,7 +47,7 @@ class Volume:
         """Grows with every change of the tree: what was read of it before may be out of date."""
         self.unsaved = 0
         """Bytes that buffers have taken on and no save has put down."""
-        self._room = 0
+        self._room = self._taken = 0
         self._room_known = 0.0
         self.learn_asked()
 
@@ -56,12 +60,16 @@ class Volume:
         """Take on `added` bytes. Raises StoreFull when the disk has no room for
         them, so that a program hears of it from write(2) and not from close(2) alone.
         """
-        if self.unsaved + added > self._room or time.monotonic() - self._room_known > _ROOM_SECONDS:
+        needed = _TIMES_STORED * added
+        old = time.monotonic() - self._room_known > _ROOM_SECONDS
+        if old or self._taken + needed > self._room:
             status = os.statvfs(self.path)
-            self._room = status.f_bavail * status.f_frsize - _MARGIN
+            free = status.f_bavail * status.f_frsize + self.database.spare_bytes()
+            self._room, self._taken = free - _MARGIN, _TIMES_STORED * self.unsaved
             self._room_known = time.monotonic()
-        if self.unsaved + added > self._room:
+        if self._taken + needed > self._room:
             raise StoreFull("the disk is full")
+        self._taken += needed
         self.unsaved += added
 
     @property

@@ -8,12 +8,13 @@ lock unless told how long.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 import apsw
 
-from geniuzfs.errors import NotFound, StoreFault
+from geniuzfs.errors import Busy, NotFound, StoreFault
 from geniuzfs.model import Change, InodeNumber
 from geniuzfs.store import schema
 from geniuzfs.store.transactions import Snapshot, Txn, View, translated
@@ -40,6 +41,10 @@ class Database:
         self._txn = Txn(connection)
         self._wal_limit = 0
         self._on_large_wal: Callable[[], None] | None = None
+        self._first_change = self._last_change = 0
+        self._own_changes: list[range] = []
+        connection.set_update_hook(self._changed)
+        connection.set_rollback_hook(self._undone)
         connection.set_wal_hook(self._committed)
         with self.snapshot() as view:
             self._version = _data_version(view)
@@ -67,7 +72,8 @@ class Database:
             schema.migrate(Txn(connection))
             return cls(path, connection, wait)
         except BaseException:
-            connection.close()
+            with suppress(apsw.Error):  # of two errors, the first tells more
+                connection.close()
             raise
 
     @property
@@ -84,25 +90,28 @@ class Database:
     def news(self) -> list[Change] | None:
         """What other connections have changed since the last call, in commit
         order; None when that is too much to tell: drop everything cached.
-
-        May name some of this connection's own latest changes along with theirs.
         """
+        own, self._own_changes = self._own_changes, []
         with self.snapshot() as view:
             version = _data_version(view)
             if version == self._version:
                 self._seen = _newest(view)
                 return []
-            oldest = view.row("SELECT coalesce(min(seq), 0) FROM changes")[0]
+            newest = _newest(view)
             rows = view.rows(
                 "SELECT seq, inode, name FROM changes WHERE seq > ? ORDER BY seq LIMIT ?",
-                (self._seen, NEWS_LIMIT + 1),
+                (self._seen, NEWS_LIMIT),
             )
-            lost = oldest > self._seen + 1 or len(rows) > NEWS_LIMIT
-            self._version = version
-            self._seen = _newest(view)
-        return (
-            None if lost else [Change(seq, InodeNumber(inode), name) for seq, inode, name in rows]
-        )
+            # More than the limit, pruned meanwhile, or the file replaced by an older state of it.
+            gaps = len(rows) != newest - self._seen
+            self._version, self._seen = version, newest
+        if gaps:
+            return None
+        return [
+            Change(seq, InodeNumber(inode), name)
+            for seq, inode, name in rows
+            if not any(seq in seqs for seqs in own)
+        ]
 
     def prune_changes(self) -> None:
         """Forget all but the newest CHANGES_KEPT rows of `changes`."""
@@ -130,17 +139,54 @@ class Database:
             self._connection.set_busy_timeout(self._wait_ms)
 
     def close(self) -> None:
-        self._connection.close()
+        """Close it; the last one of all processes copies the WAL into the database. What
+        was committed stays, even where this raises StoreFault.
+        """
+        try:
+            self._connection.close()
+        except apsw.Error as error:
+            raise translated(error) from error
 
     def when_wal_exceeds(self, pages: int, call: Callable[[], None]) -> None:
         """Have `call` called after each commit that leaves more than `pages` in the WAL."""
         self._wal_limit, self._on_large_wal = pages, call
 
+    def spare_bytes(self) -> int:
+        """Bytes for which the file has pages that are free, less those by which it has
+        still to grow for what is in the WAL: negative when that is more.
+        """
+        view = self.view
+        size: int = view.row("PRAGMA page_size")[0]
+        pages: int = view.row("PRAGMA page_count")[0]
+        free: int = view.row("PRAGMA freelist_count")[0]
+        growth: int = pages * size - self.path.stat().st_size
+        return free * size - growth
+
     def newest_change(self) -> int:
         """The `seq` of the newest change."""
         return _newest(self.view)
 
+    # Which changes are ours: noted here, 1 us a commit, since asking before and after costs 3.
+
+    def _changed(self, kind: int, _schema: str, table: str, rowid: int) -> None:
+        if table == "changes" and kind == apsw.SQLITE_INSERT:
+            self._first_change = self._first_change or rowid
+            self._last_change = rowid
+
+    def _undone(self) -> None:
+        self._first_change = 0
+
+    def _note_own_changes(self) -> None:
+        """Of the transaction that is being committed: nobody else adds any meanwhile."""
+        if self._first_change:
+            first, end = self._first_change, self._last_change + 1
+            if self._own_changes and self._own_changes[-1].stop == first:
+                first = self._own_changes.pop().start
+            self._own_changes.append(range(first, end))
+            self._first_change = 0
+
     def _committed(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
+        self._note_own_changes()
         self.wal_pages = pages
         if self._on_large_wal is not None and pages > self._wal_limit:
             self._on_large_wal()
@@ -149,7 +195,7 @@ class Database:
 
 def _configure(connection: apsw.Connection) -> None:
     view = View(connection)
-    if view.row("PRAGMA journal_mode = WAL")[0] != "wal":
+    if _turned_to_wal(connection) != "wal":
         raise StoreFault(
             "the database can't use a write-ahead log where it lies: move it to a local disk"
         )
@@ -160,6 +206,21 @@ def _configure(connection: apsw.Connection) -> None:
     # A mount checkpoints in a thread (fs.durability); others are too short-lived to need it sooner.
     view.row("PRAGMA wal_autocheckpoint = 0")
     view.row("PRAGMA journal_size_limit = 67108864")
+    # 16 MB of pages: the inodes and names of some 100,000 files (SQLite keeps 2 MB otherwise).
+    view.row("PRAGMA cache_size = -16000")
+
+
+def _turned_to_wal(connection: apsw.Connection) -> str:
+    """The journal mode there is then. SQLite does not wait here for another who opens a
+    new file at the same time (2 in 100 met one), so wait for the lock and try again.
+    """
+    for _ in range(100):
+        with suppress(Busy):
+            mode: str = View(connection).row("PRAGMA journal_mode = WAL")[0]
+            return mode
+        with Txn(connection):
+            pass
+    raise Busy("others keep the database locked while they open it")
 
 
 def _data_version(view: View) -> int:

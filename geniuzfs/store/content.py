@@ -5,7 +5,7 @@ Promises: a save lands whole, with size and times, in the caller's transaction;
 the triggers of the schema mark the file as due in that same transaction.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from geniuzfs.errors import NotFound
@@ -22,7 +22,7 @@ class Save(NamedTuple):
 
     size: int
     stored: int
-    """Bytes in all pieces of the file, after this."""
+    """Bytes in all pieces of the file, as far as the saver knows; counted anew."""
     mtime_ns: int
     ctime_ns: int
     pieces: Mapping[int, Piece]
@@ -61,33 +61,64 @@ def read(view: View, number: InodeNumber) -> bytes:
 
 
 def save(txn: Txn, number: InodeNumber, new: Save) -> None:
-    """Put a save down. Raises NotFound when the file is gone."""
+    """Put a save down. Raises NotFound when the file is gone.
+
+    Another process may have saved since the saver loaded the file: its pieces are
+    kept where this save has none, up to the new size, and counted.
+    """
+    row = txn.row("SELECT size, stored FROM inodes WHERE number = ?", (number,))
+    if row is None:
+        raise NotFound(f"inode {number} is gone")
+    size, stored = row
+    pieces = new.pieces
+    if 0 in pieces and max(size, new.size) <= CHUNK:  # nearly every save: one piece is all
+        stored = len(pieces[0])
+    else:
+        if new.size < size:
+            pieces = {**_cut(txn, number, new.size), **pieces}
+        stored += sum(len(part) - _length(txn, number, index) for index, part in pieces.items())
+    # The inode first: so the triggers need one row of `changes` for all of it.
     txn.run(
         "UPDATE inodes SET size = ?, stored = ?, mtime_ns = ?, ctime_ns = ? WHERE number = ?",
-        (new.size, new.stored, new.mtime_ns, new.ctime_ns, number),
+        (new.size, stored, new.mtime_ns, new.ctime_ns, number),
     )
-    if not txn.changed():
-        raise NotFound(f"inode {number} is gone")
-    for index, bytes_ in new.pieces.items():
-        if not bytes_:
-            _drop(txn, number, (index,))
-        elif index == 0:
-            txn.run(
-                "INSERT INTO contents (inode, bytes) VALUES (?, ?)"
-                " ON CONFLICT (inode) DO UPDATE SET bytes = excluded.bytes",
-                (number, bytes_),
-            )
-        else:
-            txn.run(
-                "INSERT INTO chunks (inode, number, bytes) VALUES (?, ?, ?)"
-                " ON CONFLICT (inode, number) DO UPDATE SET bytes = excluded.bytes",
-                (number, index, bytes_),
-            )
+    for index, part in pieces.items():
+        _put(txn, number, index, part)
 
 
-def _drop(txn: Txn, number: InodeNumber, indexes: Iterable[int]) -> None:
-    for index in indexes:
-        if index == 0:
-            txn.run("DELETE FROM contents WHERE inode = ?", (number,))
-        else:
-            txn.run("DELETE FROM chunks WHERE inode = ? AND number = ?", (number, index))
+def _cut(txn: Txn, number: InodeNumber, size: int) -> dict[int, Piece]:
+    """The pieces that reach beyond `size`, as they are to be."""
+    return {
+        index: piece(txn, number, index)[: max(size - index * CHUNK, 0)]
+        for index, length in lengths(txn, number).items()
+        if index * CHUNK + length > size
+    }
+
+
+def _length(view: View, number: InodeNumber, index: int) -> int:
+    if index == 0:
+        row = view.row("SELECT length(bytes) FROM contents WHERE inode = ?", (number,))
+    else:
+        row = view.row(
+            "SELECT length(bytes) FROM chunks WHERE inode = ? AND number = ?", (number, index)
+        )
+    return 0 if row is None else row[0]
+
+
+def _put(txn: Txn, number: InodeNumber, index: int, bytes_: Piece) -> None:
+    if index == 0 and bytes_:
+        txn.run(
+            "INSERT INTO contents (inode, bytes) VALUES (?, ?)"
+            " ON CONFLICT (inode) DO UPDATE SET bytes = excluded.bytes",
+            (number, bytes_),
+        )
+    elif bytes_:
+        txn.run(
+            "INSERT INTO chunks (inode, number, bytes) VALUES (?, ?, ?)"
+            " ON CONFLICT (inode, number) DO UPDATE SET bytes = excluded.bytes",
+            (number, index, bytes_),
+        )
+    elif index == 0:
+        txn.run("DELETE FROM contents WHERE inode = ?", (number,))
+    else:
+        txn.run("DELETE FROM chunks WHERE inode = ? AND number = ?", (number, index))

@@ -5,13 +5,16 @@ its record, so a crash leaves the schema before or after it; two processes that
 open a new file at once do no harm. Refuses: a file made by a later version.
 """
 
-import re
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from geniuzfs.errors import TooNew
+import apsw
+
+from geniuzfs.errors import StoreDamaged, TooNew
 from geniuzfs.store.transactions import Txn
+
+RECORD = "INSERT INTO migrations (number, name) VALUES (?, ?)"
 
 
 class SchemaFile(NamedTuple):
@@ -33,13 +36,16 @@ def schema_files() -> list[SchemaFile]:
     raise FileNotFoundError("the installation lacks its schema files: install geniuzfs again")
 
 
-def statements(sql: str) -> list[str]:
-    """The statements of a schema file. Each ends at a semicolon that ends a line,
-    a trigger at its END.
-    """
-    bare = re.sub(r"(?m)^\s*--.*\n|\s+--.*$", "", sql)
-    whole = re.findall(r"(?ms)^CREATE TRIGGER.*?^END;$|^\S.*?;$", bare)
-    return [statement.strip() for statement in whole]
+@cache
+def objects() -> dict[str, str]:
+    """What a new file has: the name of each table, index, view and trigger → its SQL."""
+    connection = apsw.Connection(":memory:")
+    try:
+        migrate(Txn(connection))
+        named = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+        return {name: sql for name, sql in named if not name.startswith("sqlite_")}
+    finally:
+        connection.close()
 
 
 def migrate(txn: Txn) -> None:
@@ -57,14 +63,16 @@ def migrate(txn: Txn) -> None:
         with txn:
             if _applied(txn) >= file.number:  # another process was faster
                 continue
-            for statement in statements(file.sql):
-                txn.run(statement)
+            try:
+                txn.run(file.sql)
+            except apsw.SQLError as error:
+                raise StoreDamaged(f"{file.name} does not fit what is there: {error}") from error
             txn.run(
                 "CREATE TABLE IF NOT EXISTS migrations"
                 " (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
                 " applied_at TEXT NOT NULL DEFAULT (datetime('now'))) STRICT"
             )
-            txn.run("INSERT INTO migrations (number, name) VALUES (?, ?)", (file.number, file.name))
+            txn.run(RECORD, (file.number, file.name))
 
 
 def _applied(txn: Txn) -> int:

@@ -19,6 +19,7 @@ from geniuzfs.errors import (
     StoreDamaged,
     StoreFault,
     StoreFull,
+    UsageError,
 )
 
 _CONSTRAINTS: dict[int, type[GeniuzError]] = {
@@ -43,8 +44,11 @@ _ERRORS: tuple[tuple[type[apsw.Error], type[GeniuzError]], ...] = (
 
 def translated(error: apsw.Error) -> Exception:
     """The error of ours that `error` stands for; a mistake in our SQL stays what it is."""
+    extended = getattr(error, "extendedresult", 0)
     if isinstance(error, apsw.ConstraintError):
-        return _CONSTRAINTS.get(getattr(error, "extendedresult", 0), StoreDamaged)(str(error))
+        return _CONSTRAINTS.get(extended, UsageError)(str(error))
+    if extended == apsw.SQLITE_IOERR_SHMSIZE:  # the one that hides a full disk
+        return StoreFull(str(error))
     for theirs, ours in _ERRORS:
         if isinstance(error, theirs):
             return ours(str(error))
@@ -86,7 +90,7 @@ class Snapshot(View):
 
     def __exit__(self, *_: object) -> None:
         if self._connection.in_transaction:
-            self._execute("ROLLBACK")
+            self.row("ROLLBACK")
 
 
 class Txn(View):
@@ -98,7 +102,7 @@ class Txn(View):
     __slots__ = ()
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> None:
-        """Carry out one statement that returns nothing."""
+        """Carry out one statement, or several, that return nothing."""
         try:
             self._execute(sql, values)
         except apsw.Error as error:
@@ -128,4 +132,4 @@ class Txn(View):
         finally:
             # After a failed COMMIT or a full disk the transaction may or may not be open still.
             if self._connection.in_transaction:
-                self._execute("ROLLBACK")
+                self.run("ROLLBACK")

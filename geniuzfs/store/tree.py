@@ -19,6 +19,7 @@ from geniuzfs.errors import (
     NameTooLong,
     NotADirectory,
     NotFound,
+    UsageError,
 )
 from geniuzfs.model import NAME_MAX, ROOT, Entry, Exchange, Inode, InodeNumber
 from geniuzfs.store.transactions import Txn, View
@@ -119,7 +120,7 @@ def make_root(txn: Txn, new: New, now_ns: int) -> None:
 
 def create(txn: Txn, parent: InodeNumber, name: bytes, new: New, now_ns: int) -> Inode:
     """A new file of any type under a name that is free. Raises AlreadyExists,
-    NotFound (no such directory), NameTooLong.
+    NotFound (no such directory), NotADirectory, NameTooLong, UsageError (no name at all).
     """
     _check_name(name)
     is_directory = stat.S_ISDIR(new.mode)
@@ -221,6 +222,8 @@ def change(txn: Txn, number: InodeNumber, fields: Fields, now_ns: int) -> Inode:
 
 
 def _check_name(name: bytes) -> None:
+    if name in (b"", b".", b"..") or b"/" in name or b"\0" in name:
+        raise UsageError(f"{name!r} can't be a name")
     if len(name) > NAME_MAX:
         raise NameTooLong(f"a name has at most {NAME_MAX} bytes, this one {len(name)}")
 
@@ -240,10 +243,14 @@ def _check_empty(view: View, number: InodeNumber) -> None:
 def _check_not_into_itself(view: View, moved: Inode, parent: InodeNumber) -> None:
     if not stat.S_ISDIR(moved.mode):
         return
-    while parent != ROOT:
-        if parent == moved.number:
-            raise IntoItself("a directory can't be moved beneath itself")
-        parent = parent_of(view, parent)
+    # UNION, not UNION ALL: it ends even in a ring, which only a damaged tree has.
+    if view.row(
+        "WITH RECURSIVE above (number) AS (SELECT ?1 UNION"
+        " SELECT parent FROM entries JOIN above ON inode = number)"
+        " SELECT 1 FROM above WHERE number = ?2",
+        (parent, moved.number),
+    ):
+        raise IntoItself("a directory can't be moved beneath itself")
 
 
 def add_entry(txn: Txn, parent: InodeNumber, name: bytes, number: InodeNumber) -> None:
@@ -257,9 +264,12 @@ def add_entry(txn: Txn, parent: InodeNumber, name: bytes, number: InodeNumber) -
 
 def _touch_parent(txn: Txn, parent: InodeNumber, now_ns: int, links: int) -> None:
     txn.run(
-        "UPDATE inodes SET mtime_ns = ?1, ctime_ns = ?1, nlink = nlink + ?2 WHERE number = ?3",
+        "UPDATE inodes SET mtime_ns = ?1, ctime_ns = ?1, nlink = nlink + ?2"
+        " WHERE number = ?3 AND (mode & 61440) = 16384",
         (now_ns, links, parent),
     )
+    if not txn.changed():
+        raise NotADirectory(f"inode {parent} is no directory")
 
 
 def _relink(txn: Txn, found: Inode, links: int, now_ns: int) -> Inode:
