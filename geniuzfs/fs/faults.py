@@ -54,46 +54,47 @@ def handler(function: _Handler[_P, _R]) -> _Handler[_P, _R]:
             return await function(*args, **kwargs)
         except pyfuse3.FUSEError:
             raise
-        except Busy:
-            pass
-        except StoreFull as error:
-            if not await _room_made(*args[:1]):
-                raise pyfuse3.FUSEError(error.errno) from error
-        except GeniuzError as error:
-            raise pyfuse3.FUSEError(error.errno) from error
-        except Exception as error:
-            _log.exception("%s failed", function.__name__)
-            raise pyfuse3.FUSEError(errno.EIO) from error
-        return await _retried(function, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - a door: the mount outlives any mistake of ours
+            failure = error
+        host = args[0] if args else None
+        return await _again(functools.partial(function, *args, **kwargs), failure, host)
 
     return guarded
 
 
-async def _room_made(host: object = None) -> bool:
-    try:
-        return isinstance(host, MakesRoom) and await host.make_room()
-    except Exception:  # noqa: BLE001  # a door: see above
-        _log.exception("making room failed")
-        return False
-
-
-async def _retried(function: _Handler[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
-    deadline, pause = trio.current_time() + BUSY_SECONDS, 0.001
+async def _again(
+    run: functools.partial[Coroutine[Any, Any, _R]], failure: Exception, host: object
+) -> _R:
+    """Answer `failure`, or run the handler again where that may help."""
+    deadline, pause, may_make_room = trio.current_time() + BUSY_SECONDS, 0.001, True
     while True:
-        await trio.sleep(pause)
-        pause = min(pause * 2, 0.02)
+        if isinstance(failure, Busy) and trio.current_time() <= deadline:
+            await trio.sleep(pause)
+            pause = min(pause * 2, 0.02)
+        elif isinstance(failure, StoreFull) and may_make_room and await _room_made(host):
+            may_make_room = False
+        else:
+            raise _answer(failure, run.func.__name__) from failure
         try:
-            return await function(*args, **kwargs)
+            return await run()
         except pyfuse3.FUSEError:
             raise
-        except Busy as error:
-            if trio.current_time() > deadline:
-                _log.error(
-                    "%s: another process has held the write lock for too long", function.__name__
-                )
-                raise pyfuse3.FUSEError(error.errno) from error
-        except GeniuzError as error:
-            raise pyfuse3.FUSEError(error.errno) from error
-        except Exception as error:
-            _log.exception("%s failed", function.__name__)
-            raise pyfuse3.FUSEError(errno.EIO) from error
+        except Exception as error:  # noqa: BLE001 - as above
+            failure = error
+
+
+def _answer(failure: Exception, handler_name: str) -> pyfuse3.FUSEError:
+    if not isinstance(failure, GeniuzError):
+        _log.error("%s failed", handler_name, exc_info=failure)
+        return pyfuse3.FUSEError(errno.EIO)
+    if isinstance(failure, Busy):
+        _log.error("%s: another process has held the write lock for too long", handler_name)
+    return pyfuse3.FUSEError(failure.errno)
+
+
+async def _room_made(host: object) -> bool:
+    try:
+        return isinstance(host, MakesRoom) and await host.make_room()
+    except Exception:  # noqa: BLE001 - as above
+        _log.exception("making room failed")
+        return False
