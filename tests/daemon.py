@@ -46,8 +46,16 @@ class Daemon:
         read, write = os.pipe()
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "geniuzfs", "mount", "--foreground", f"--ready-fd={write}"]
-                + [*self._options, str(self.root)],
+                [
+                    sys.executable,
+                    "-m",
+                    "geniuzfs",
+                    "mount",
+                    "--foreground",
+                    f"--ready-fd={write}",
+                    *self._options,
+                    str(self.root),
+                ],
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -206,9 +206,7 @@ class Files:
 
     def _begin(self, node: Node, buffer: Buffer) -> content.Save:
         ctime_ns = self._nodes.shown(node).st_ctime_ns
-        return content.Save(
-            buffer.size, buffer.stored, node.mtime_ns, ctime_ns, buffer.begin_save()
-        )
+        return content.Save(buffer.size, node.mtime_ns, ctime_ns, buffer.begin_save())
 
     def _end(self, node: Node, buffer: Buffer, saved: bool) -> None:
         buffer.end_save(saved=saved)

@@ -21,8 +21,6 @@ class Save(NamedTuple):
     """
 
     size: int
-    stored: int
-    """Bytes in all pieces of the file, as far as the saver knows; counted anew."""
     mtime_ns: int
     ctime_ns: int
     pieces: Mapping[int, Piece]

@@ -217,7 +217,7 @@ def _number(name: str) -> str:
 
 def _save(text: bytes) -> content.Save:
     pieces = {at // CHUNK: text[at : at + CHUNK] for at in range(0, len(text), CHUNK)}
-    return content.Save(len(text), len(text), time.time_ns(), time.time_ns(), pieces)
+    return content.Save(len(text), time.time_ns(), time.time_ns(), pieces)
 
 
 def _main() -> None:

@@ -272,7 +272,7 @@ class TreeMachine(RuleBasedStateMachine):
 
         def real(txn: Txn, now: int) -> None:
             pieces = buffer.begin_save()
-            content.save(txn, number, content.Save(buffer.size, buffer.stored, now, now, pieces))
+            content.save(txn, number, content.Save(buffer.size, now, now, pieces))
 
         def plain(model: Model, now: int) -> None:
             if number not in model.files:

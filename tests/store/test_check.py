@@ -47,9 +47,9 @@ def sample(database: Database) -> Sample:
         link_to = tree.New(0o120777, 7, 8, target=b"dir/note")
         link = tree.create(txn, ROOT, b"link", link_to, NOW).number
         top = make(ROOT, b"top", 0o100644)
-        content.save(txn, note, content.Save(len(NOTE), len(NOTE), 1, 1, {0: NOTE}))
+        content.save(txn, note, content.Save(len(NOTE), 1, 1, {0: NOTE}))
         pieces = {0: LARGE[:CHUNK], 1: LARGE[CHUNK:]}
-        content.save(txn, large, content.Save(len(LARGE), len(LARGE), 1, 1, pieces))
+        content.save(txn, large, content.Save(len(LARGE), 1, 1, pieces))
         xattrs.put(txn, note, b"user.label", b"kept too", 1)
     return Sample(directory, note, large, deep, link, top)
 

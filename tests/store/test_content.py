@@ -18,9 +18,8 @@ def file(database: Database) -> InodeNumber:
 
 def save(database: Database, number: InodeNumber, size: int, pieces: dict[int, bytes]) -> Inode:
     """Save as one who believes that these are all the pieces there are."""
-    stored = sum(map(len, pieces.values()))
     with database.txn() as txn:
-        content.save(txn, number, content.Save(size, stored, 7, 8, pieces))
+        content.save(txn, number, content.Save(size, 7, 8, pieces))
     found = tree.inode(database.view, number)
     assert found is not None
     return found

@@ -28,7 +28,7 @@ def save(database: Database, number: InodeNumber, pieces: dict[int, bytes]) -> N
     last = max(index for index, piece in pieces.items() if piece)
     size = last * CHUNK + len(pieces[last])
     with database.txn() as txn:
-        content.save(txn, number, content.Save(size, sum(map(len, pieces.values())), 2, 2, pieces))
+        content.save(txn, number, content.Save(size, 2, 2, pieces))
 
 
 def assert_sound(database: Database) -> None:

@@ -15,6 +15,18 @@ def create(database: Database, name: bytes) -> None:
         tree.create(txn, ROOT, name, FILE, 1)
 
 
+def undo(database: Database, name: bytes) -> None:
+    """Create a file in a transaction that is undone."""
+
+    def fail() -> None:
+        with database.txn() as txn:
+            tree.create(txn, ROOT, name, FILE, 1)
+            raise NotFound("after all")
+
+    with pytest.raises(NotFound):
+        fail()
+
+
 def names_told(database: Database) -> list[bytes]:
     news = database.news()
     assert news is not None
@@ -41,9 +53,7 @@ def test_what_was_undone_does_not_hide_what_another_did_under_its_number(
     try:
         database.news()
         create(database, b"mine")
-        with pytest.raises(NotFound), database.txn() as txn:
-            tree.create(txn, ROOT, b"undone", FILE, 1)
-            raise NotFound("after all")
+        undo(database, b"undone")
         create(other, b"theirs")
         assert names_told(database) == [b"theirs"]
     finally:

@@ -278,7 +278,7 @@ def file(database: Database) -> InodeNumber:
     with database.txn() as txn:
         number = tree.create(txn, ROOT, b"file", tree.New(0o100644, 0, 0), 5).number
         pieces = {0: bytes(CHUNK), 1: b"end"}
-        content.save(txn, number, content.Save(CHUNK + 3, CHUNK + 3, 5, 5, pieces))
+        content.save(txn, number, content.Save(CHUNK + 3, 5, 5, pieces))
         txn.run("DELETE FROM due")
     return number
 
@@ -308,7 +308,7 @@ def test_a_change_of_bytes_marks_the_file_due_in_the_same_transaction(
 def test_a_later_change_moves_the_due_mark(database: Database, file: InodeNumber) -> None:
     for time in (6, 9):
         with database.txn() as txn:
-            content.save(txn, file, content.Save(1, 1, time, time, {0: b"x", 1: b""}))
+            content.save(txn, file, content.Save(1, time, time, {0: b"x", 1: b""}))
         assert database.view.rows("SELECT * FROM due") == [(file, time)]
 
 

@@ -139,7 +139,7 @@ def test_what_the_tree_forbids_is_refused_and_changes_nothing(
 def test_a_file_lives_until_its_last_name_goes(database: Database) -> None:
     number = make(database, b"one")
     with database.txn() as txn:
-        content.save(txn, number, content.Save(3, 3, 1, 1, {0: b"abc"}))
+        content.save(txn, number, content.Save(3, 1, 1, {0: b"abc"}))
         assert tree.link(txn, number, ROOT, b"two", 5).nlink == 2
     assert remove(database, b"one").nlink == 1
     assert content.read(database.view, number) == b"abc"
@@ -151,7 +151,7 @@ def test_who_loses_a_file_is_asked_while_its_bytes_are_there(database: Database)
     number = make(database, b"file")
     kept = []
     with database.txn() as txn:
-        content.save(txn, number, content.Save(3, 3, 1, 1, {0: b"abc"}))
+        content.save(txn, number, content.Save(3, 1, 1, {0: b"abc"}))
 
         def keep(found: Inode) -> None:
             kept.append(content.read(txn, found.number))
