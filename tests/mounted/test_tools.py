@@ -127,7 +127,10 @@ def test_nano(home: Home, options: tuple[str, ...]) -> None:
         pytest.skip("needs nano: .ci/test installs it")
     directory = home.directory(f"nano {options}")
     note = made(directory)
-    control, terminal = pty.openpty()
+    try:
+        control, terminal = pty.openpty()
+    except OSError as error:
+        pytest.skip(f"needs a pseudo-terminal: {error}; mount devpts at /dev/pts")
     nano = subprocess.Popen(
         ["nano", "--ignorercfiles", *options, note],
         stdin=terminal,
@@ -264,15 +267,20 @@ def test_edits_by_program(home: Home, save: Callable[[Path], None]) -> None:
 
 @pytest.fixture(scope="module")
 def source(outside: Path) -> Path:
-    """A real source tree: a part of the standard library of this Python."""
-    library = Path(sysconfig.get_path("stdlib"))
+    """A real source tree: of this Python's standard library, and of the packages beside it
+    where that is not enough (Debian's lacks its tests).
+    """
     tree = outside / "library"
-    files = (path.relative_to(library) for path in sorted(library.rglob("*.py")))
-    wanted = [path for path in files if "site-packages" not in path.parts]
+    wanted = [
+        (path, tree / path.relative_to(library))
+        for library in (Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib")))
+        for path in sorted(library.rglob("*.py*"))
+        if path.suffix in (".py", ".pyi") and "site-packages" not in path.relative_to(library).parts
+    ]
     assert len(wanted) >= 1_000
-    for path in wanted[:TREE_FILES]:
-        (tree / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(library / path, tree / path)
+    for path, copy in wanted[:TREE_FILES]:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, copy)
     return tree
 
 
