@@ -134,7 +134,7 @@ class Files:
 
     def kept(self, node: Node) -> bool:
         """Whether the bytes of `node` that the kernel keeps are true."""
-        return node.id not in self._undone
+        return node.id not in self._undone and not node.direct
 
     def close_unopened(self, node: Node) -> None:
         """Let go of the buffer of a file that nobody has open."""
@@ -142,7 +142,7 @@ class Files:
             self._drop(node)
 
     def set_gone(self, node: Node, wanted: tree.Fields, now_ns: int) -> None:
-        """Set attributes of a file that has no row any more, only openers."""
+        """Set attributes of a file that has no row any more and that only its openers see."""
         shown = self._nodes.shown(node)
         for name, value in zip(
             ("st_mode", "st_uid", "st_gid", "st_atime_ns", "st_mtime_ns"), wanted, strict=True

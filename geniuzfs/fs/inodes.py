@@ -25,6 +25,7 @@ class Node:
         "attributes",
         "buffer",
         "claimed",
+        "direct",
         "gone",
         "id",
         "lookups",
@@ -47,6 +48,10 @@ class Node:
         self.buffer: Buffer | None = None
         self.mtime_ns = 0
         """Of the buffer's last unsaved change."""
+        self.direct = False
+        """Somebody has opened it with O_DIRECT since the kernel knows it. A page that another was
+        reading meanwhile may hold what was there before, so each open drops the kernel's pages.
+        """
         self.claimed = 0
         """Bytes of room that the unsaved changes have claimed of the volume."""
         self.saving: trio.Event | None = None

@@ -335,6 +335,8 @@ class Operations(pyfuse3.Operations):
     def _open(self, node: Node, flags: int) -> FileInfo:
         if flags & os.O_TRUNC:
             self._files.truncate(node, 0)
+        if flags & os.O_DIRECT:
+            node.direct = True
         return FileInfo(fh=self._files.open(node), keep_cache=self._files.kept(node))
 
     async def _set_size(self, node: Node, size: int, fh: int | None) -> None:
