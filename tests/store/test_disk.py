@@ -62,11 +62,11 @@ def test_a_full_database_keeps_the_old_state(database: Database) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 2 MiB."""
+    """A file system of 8 MiB."""
     place = tmp_path / "small"
     place.mkdir()
     done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], capture_output=True
     )
     if done.returncode:
         pytest.skip("only root may mount a tmpfs")
