@@ -7,6 +7,7 @@ taken, or one above the data it would show.
 """
 
 import contextlib
+import errno
 import logging
 import os
 import signal
@@ -200,11 +201,27 @@ async def _run(
             )
         ready()
         try:
-            await pyfuse3.main(max_tasks=MAX_TASKS)
+            await _answer_requests()
         finally:
             nursery.cancel_scope.cancel()
             with trio.CancelScope(shield=True):
                 await save_all(files)
+
+
+async def _answer_requests() -> None:
+    """Until the mount ends. An unmount under load may show as ECONNABORTED where it is ENODEV
+    mostly (once in 300), which libfuse and pyfuse3 take for a failure; it is an end like the other.
+    """
+    try:
+        await pyfuse3.main(max_tasks=MAX_TASKS)
+    except BaseExceptionGroup as failed:
+        if failed.split(_is_aborted)[1] is not None:
+            raise
+        _log.info("the kernel has aborted the connection")
+
+
+def _is_aborted(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno == errno.ECONNABORTED
 
 
 async def _end_on_signal(task_status: trio.TaskStatus[None]) -> None:

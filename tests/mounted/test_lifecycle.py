@@ -24,6 +24,7 @@ from geniuzfs.fs.faults import is_news
 from geniuzfs.model import ROOT
 from geniuzfs.store import content, tree
 from geniuzfs.store.connection import Database
+from tests.crash.tracing import Trace
 from tests.daemon import Daemon, wait_until
 from tests.mounted.calls import NOBODY, errno_of
 from tests.mounted.foreign import Shell
@@ -526,3 +527,21 @@ def _cpu_seconds(process: int) -> float:
     """User and system time, after proc(5): fields 14 and 15, counted behind the name."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_it_ends_in_good_order_when_the_kernel_says_the_connection_is_aborted(
+    tmp_path: Path,
+) -> None:
+    """As it does once in some hundred lazy unmounts under load, where it mostly says ENODEV."""
+    with Daemon(tmp_path) as mount:
+        assert mount.process is not None
+        file = os.open(mount.root / "open", os.O_RDWR | os.O_CREAT)
+        os.write(file, b"never closed")
+        fault = "read:error=ECONNABORTED:when=1"
+        with Trace(tmp_path, mount.process.pid, inject=fault):
+            with contextlib.suppress(OSError):  # it is not answered
+                os.stat(mount.root / "missing")
+            assert mount.ended() == 0
+        with contextlib.suppress(OSError):  # there is no mount any more
+            os.close(file)
+        assert content_of(mount, "open") == b"never closed"
