@@ -99,8 +99,7 @@ class Durability:
                 async with self._second_free:
                     database = await self._second_database()
                     for hold in (False, True):
-                        checkpoint = functools.partial(database.checkpoint, hold_writers=hold)
-                        await trio.to_thread.run_sync(checkpoint)
+                        await self._checkpoint(database, hold_writers=hold)
                     count += 1
                     if count % _PRUNE_EVERY == 1:
                         await trio.to_thread.run_sync(database.prune_changes)
@@ -122,8 +121,7 @@ class Durability:
         try:
             async with self._second_free:
                 database = await self._second_database()
-                checkpoint = functools.partial(database.checkpoint, hold_writers=True)
-                await trio.to_thread.run_sync(checkpoint)
+                await self._checkpoint(database, hold_writers=True)
         except GeniuzError as error:
             _log.error("no room could be made in the write-ahead log: %s", error)
             return False
@@ -134,6 +132,14 @@ class Durability:
         if self._second is not None:
             self._second.close()
         os.close(self._wal)
+
+    async def _checkpoint(self, database: Database, *, hold_writers: bool) -> None:
+        self._database.held = hold_writers
+        try:
+            checkpoint = functools.partial(database.checkpoint, hold_writers=hold_writers)
+            await trio.to_thread.run_sync(checkpoint)
+        finally:
+            self._database.held = False
 
     async def _second_database(self) -> Database:
         if self._second is None:

@@ -36,6 +36,10 @@ class Database:
         self.view = View(connection)
         self.wal_pages = 0
         """Pages in the WAL after the last commit here; what a checkpoint would copy."""
+        self.held = False
+        """Set while another connection of this process is to have the write lock: it polls for
+        it, and would find none free beside a saver that never pauses.
+        """
         self._connection = connection
         self._snapshot = Snapshot(connection)
         self._txn = Txn(connection)
@@ -82,6 +86,9 @@ class Database:
         return self.path.with_name(self.path.name + "-wal")
 
     def txn(self) -> Txn:
+        """The right to change, for a `with`. Raises Busy while `held`."""
+        if self.held:
+            raise Busy("a checkpoint is on its way")
         return self._txn
 
     def snapshot(self) -> Snapshot:

@@ -85,6 +85,49 @@ def test_the_log_is_begun_anew_under_constant_saving(
     assert database.wal_path.stat().st_size < 11 * CHECKPOINT_PAGES * PAGE
 
 
+def test_a_saver_that_never_pauses_lets_the_log_begin_anew(
+    database: Database, durability: Durability, file: InodeNumber
+) -> None:
+    """It takes the lock again before a checkpoint that polls for it looks once more."""
+    most = anew = 0
+
+    async def main() -> None:
+        nonlocal most, anew
+        count = 0
+        while anew < 12:
+            before = database.wal_pages
+            try:
+                put(database, file, b"%08d" % count * 1024)
+            except Busy:
+                await trio.sleep(0.001)
+                continue
+            count += 1
+            most, anew = max(most, database.wal_pages), anew + (database.wal_pages < before)
+            await trio.lowlevel.checkpoint()
+
+    run_beside_checkpoints(durability, main)
+    assert most < 10 * CHECKPOINT_PAGES  # 1.3 times; without holding the saver 7 and more
+
+
+def test_nobody_here_saves_while_a_checkpoint_holds_the_savers(
+    database: Database, durability: Durability, file: InodeNumber
+) -> None:
+    """Seen from the loop: held is set for as long as the second pass takes, and not longer."""
+    held: list[bool] = []
+
+    async def main() -> None:
+        while True not in held or held[-1]:
+            held.append(database.held)
+            if database.held:
+                with pytest.raises(Busy):
+                    put(database, file, b"refused")
+            else:
+                put(database, file, os.urandom(CHUNK))
+            await trio.lowlevel.checkpoint()
+
+    run_beside_checkpoints(durability, main)
+
+
 def test_a_reader_of_an_old_state_holds_up_no_saver(
     database: Database, durability: Durability, file: InodeNumber
 ) -> None:
