@@ -13,6 +13,9 @@ ROOT = InodeNumber(1)
 CHUNK = 65_536
 """Bytes in a piece of a file: what is stored, loaded and rewritten at once."""
 
+Piece = bytes | bytearray
+"""The bytes of such a piece."""
+
 NAME_MAX = 255
 """Bytes in a name."""
 

@@ -13,9 +13,6 @@ from geniuzfs.api import Geniuz
 from geniuzfs.cli import cli
 from geniuzfs.errors import GeniuzError, MountError
 
-ANSWER_SECONDS = 30.0
-"""How long the first answer of a new mount may take."""
-
 
 @cli.command()
 # Not click.Path: that asks for its status, which a dead mount may never give.

@@ -10,9 +10,7 @@ a function it is given and never saves by itself.
 from collections.abc import Callable, Mapping
 
 from geniuzfs.errors import FileTooLarge
-from geniuzfs.model import CHUNK
-
-Piece = bytes | bytearray
+from geniuzfs.model import CHUNK, Piece
 
 CLEAN_PIECES = 64
 """Unchanged pieces that are kept (4 MiB); above, the oldest are dropped and loaded again."""

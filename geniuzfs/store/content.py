@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from geniuzfs.errors import NotFound
-from geniuzfs.model import CHUNK, InodeNumber
+from geniuzfs.model import CHUNK, InodeNumber, Piece
 from geniuzfs.store.transactions import Txn, View
-
-Piece = bytes | bytearray
 
 
 class Save(NamedTuple):

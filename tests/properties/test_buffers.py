@@ -14,7 +14,8 @@ from hypothesis.stateful import (
 
 from geniuzfs.errors import FileTooLarge
 from geniuzfs.fs import buffers
-from geniuzfs.fs.buffers import Buffer, Piece
+from geniuzfs.fs.buffers import Buffer
+from geniuzfs.model import Piece
 
 CHUNK = 16
 """Bytes in a piece here: with few, every edge is met often, and a counterexample is short."""
