@@ -23,6 +23,9 @@ GeniuzError
 │   ├── StoreDamaged         the file is not a sound database            EIO      6
 │   ├── ReadOnly             the database can't be written               EROFS    5
 │   └── TooNew               made by a newer version of this program     EPROTO   6
+├── ModelUnavailable         no vectors: the model can't be loaded, or
+│   │                        its helper not be reached                   EHOSTDOWN 9
+│   └── TooLate              the helper did not answer in time           ETIMEDOUT
 ├── UnsafePlace              a place where a database or mount may not be EINVAL  2
 └── MountError               the kernel or fusermount3 refused           EIO      7
 
@@ -146,6 +149,19 @@ class ReadOnly(StoreError):
 class TooNew(StoreError):
     errno = errno.EPROTO
     exit_code = 6
+
+
+class ModelUnavailable(GeniuzError):
+    """No vectors: the model can't be loaded, or its helper not be reached. Words still work."""
+
+    errno = errno.EHOSTDOWN
+    exit_code = 9
+
+
+class TooLate(ModelUnavailable):
+    """The helper did not answer within the time it was given."""
+
+    errno = errno.ETIMEDOUT
 
 
 class UnsafePlace(GeniuzError):

@@ -7,6 +7,10 @@ InodeNumber = NewType("InodeNumber", int)
 FolderId = NewType("FolderId", str)
 """A folder's UUID, in upper case: its identity, wherever the file lies."""
 
+PassageId = NewType("PassageId", int)
+ModelId = NewType("ModelId", str)
+"""An embedding model and its weights' version: vectors of different ids are never compared."""
+
 ROOT = InodeNumber(1)
 """The top directory of a folder."""
 
@@ -73,6 +77,13 @@ class Identity(NamedTuple):
     description: str
     created_at: str
     """UTC, `YYYY-MM-DD HH:MM:SS`."""
+
+
+class Scope(NamedTuple):
+    """Where a question looks: beneath `directory` of one folder, or (None) in every folder."""
+
+    folder: FolderId | None
+    directory: InodeNumber = ROOT
 
 
 class Problem(NamedTuple):
