@@ -1,0 +1,1 @@
+"""From bytes to what recall can find: passages, and which files have none."""
