@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from geniuzfs.errors import AlreadyExists, UsageError
 from geniuzfs.model import Problem
-from geniuzfs.store import invariants
+from geniuzfs.store import invariants, learned
 from geniuzfs.store.connection import Database
 from geniuzfs.store.invariants import Found
 from geniuzfs.store.transactions import Txn, View
@@ -34,6 +34,12 @@ RULES: tuple[Callable[[View], Iterator[Found]], ...] = (
     invariants.sizes_hold,
     invariants.links_are_counted,
     invariants.memories_can_be_read,
+    learned.sources_are_files_or_memories,
+    learned.rows_are_taught,
+    learned.everything_was_looked_at,
+    learned.passages_are_said,
+    learned.passages_are_indexed,
+    learned.passages_have_vectors,
     invariants.references_hold,
 )
 

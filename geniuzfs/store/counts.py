@@ -6,14 +6,17 @@ from geniuzfs.store.transactions import View
 
 
 class Counts(NamedTuple):
-    """How many there are; `bytes` of content; `due` files to be learned, the
-    longest waiting since `due_since_ns` (None: none waits).
+    """How many there are; `bytes` of content; `passages` learned by their words, of which
+    `awaiting` have no vector yet; `due` files to be learned, the longest waiting since
+    `due_since_ns` (None: none waits).
     """
 
     files: int
     directories: int
     bytes: int
     memories: int
+    passages: int
+    awaiting: int
     due: int
     due_since_ns: int | None
 
@@ -25,5 +28,7 @@ def counts(view: View) -> Counts:
         " count(*) FILTER (WHERE (mode & 61440) = 16384), coalesce(sum(stored), 0) FROM inodes"
     )
     memories = view.row("SELECT count(*) FROM memories")[0]
+    passages = view.row("SELECT count(*) FROM passages WHERE context = 0")[0]
+    awaiting = view.row("SELECT count(*) FROM awaits")[0]
     due, since = view.row("SELECT count(*), min(since_ns) FROM due")
-    return Counts(files, directories, stored, memories, due, since)
+    return Counts(files, directories, stored, memories, passages, awaiting, due, since)

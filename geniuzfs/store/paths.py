@@ -1,0 +1,61 @@
+"""Where files stand: paths, and what lies beneath a directory."""
+
+from geniuzfs.model import ROOT, InodeNumber
+from geniuzfs.store.transactions import View
+
+RULES = b".geniuzignore"
+"""The name of a file that says what is not learned."""
+
+_DEPTH = 4_096
+"""Directories above a file: more than any path that the kernel takes can name."""
+
+_BENEATH = (
+    "WITH RECURSIVE below (number) AS (VALUES (?) UNION"
+    " SELECT inode FROM entries JOIN below ON parent = number"
+    " WHERE (SELECT mode & 61440 FROM inodes WHERE inodes.number = inode) = 16384)"
+)
+
+
+def path(view: View, inode: InodeNumber) -> bytes | None:
+    """Where the file stands (of several names, by one), relative to the folder's top; None
+    when it has no name any more.
+    """
+    names: list[bytes] = []
+    number = inode
+    while number != ROOT:
+        row = view.row("SELECT parent, name FROM entries WHERE inode = ? ORDER BY id", (number,))
+        if row is None or len(names) > _DEPTH:
+            return None
+        number = row[0]
+        names.append(row[1])
+    return b"/".join(reversed(names))
+
+
+def find(view: View, path: bytes, directory: InodeNumber = ROOT) -> InodeNumber | None:
+    """What stands at `path`, relative to `directory`; None: nothing."""
+    number = directory
+    for name in path.split(b"/"):
+        if name in (b"", b"."):
+            continue
+        row = view.row("SELECT inode FROM entries WHERE parent = ? AND name = ?", (number, name))
+        if row is None:
+            return None
+        number = row[0]
+    return number
+
+
+def files_beneath(view: View, directory: InodeNumber) -> list[InodeNumber]:
+    """Every regular file beneath `directory`, at any depth."""
+    rows = view.rows(
+        f"{_BENEATH} SELECT DISTINCT inode FROM entries JOIN below ON parent = below.number"
+        " WHERE (SELECT mode & 61440 FROM inodes WHERE number = inode) = 32768",
+        (directory,),
+    )
+    return [row[0] for row in rows]
+
+
+def rules(view: View) -> list[tuple[bytes, InodeNumber]]:
+    """Every .geniuzignore: the path of the directory that it is for, and its own inode."""
+    rows = view.rows("SELECT parent, inode FROM entries WHERE name = x'2E67656E69757A69676E6F7265'")
+    found = ((path(view, parent), inode) for parent, inode in rows)
+    return [(where, inode) for where, inode in found if where is not None]

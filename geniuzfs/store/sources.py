@@ -1,0 +1,116 @@
+"""Sources as a question names them: by directory, time and label; and what is said of each.
+
+Hides: that a file's time and labels are its inode's, and that a memory has neither
+directory nor label.
+"""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from geniuzfs.errors import NotFound
+from geniuzfs.model import ROOT, InodeNumber
+from geniuzfs.store import paths
+from geniuzfs.store.passages import SourceId
+from geniuzfs.store.transactions import View
+
+LABEL = b"user.geniuz.label."
+"""What the names of labels among the extended attributes begin with."""
+
+
+class Filter(NamedTuple):
+    """What is in scope: beneath `beneath` (a file: itself alone), written in [since, until)."""
+
+    beneath: InodeNumber
+    since_ns: int | None
+    until_ns: int | None
+    labels: tuple[tuple[str, str], ...]
+
+
+def within(view: View, directory: InodeNumber, path: str) -> InodeNumber:
+    """What stands at `path` beneath `directory`. Raises NotFound."""
+    found = paths.find(view, path.encode("utf-8", "surrogateescape"), directory)
+    if found is None:
+        raise NotFound(f"there is nothing at {path}")
+    return found
+
+
+def chosen(view: View, wanted: Filter) -> list[SourceId]:
+    """The sources that are in scope."""
+    found = _in_time(view, wanted)
+    if wanted.beneath != ROOT:
+        inside = {wanted.beneath, *paths.files_beneath(view, wanted.beneath)}
+        found = [row for row in found if row[1] in inside]
+    for key, value in wanted.labels:
+        rows = view.rows(
+            "SELECT inode FROM xattrs WHERE name = ? AND value = ?",
+            (LABEL + key.encode(), value.encode()),
+        )
+        labelled = {row[0] for row in rows}
+        found = [row for row in found if row[1] in labelled]
+    return [row[0] for row in found]
+
+
+def _in_time(view: View, wanted: Filter) -> list[tuple[SourceId, InodeNumber | None]]:
+    if wanted.since_ns is None and wanted.until_ns is None:
+        return view.rows("SELECT id, inode FROM sources WHERE rows <> x''")
+    since = -(2**63) if wanted.since_ns is None else wanted.since_ns
+    until = 2**63 - 1 if wanted.until_ns is None else wanted.until_ns
+    files = view.rows(
+        "SELECT id, inode FROM sources WHERE rows <> x'' AND inode IS NOT NULL AND"
+        " (SELECT mtime_ns >= ? AND mtime_ns < ? FROM inodes WHERE number = inode)",
+        (since, until),
+    )
+    memories = view.rows("SELECT id, memory FROM sources WHERE rows <> x'' AND memory IS NOT NULL")
+    kept = [(id_, None) for id_, memory in memories if since <= _kept_ns(view, memory) < until]
+    return [*files, *kept]
+
+
+def written_ns(view: View, source: SourceId) -> int:
+    """When it was written: a file's mtime, a memory's time; 0 when it is gone."""
+    row = view.row("SELECT inode, memory FROM sources WHERE id = ?", (source,))
+    if row is None:
+        return 0
+    if row[0] is None:
+        return _kept_ns(view, row[1])
+    found = view.row("SELECT mtime_ns FROM inodes WHERE number = ?", (row[0],))
+    return 0 if found is None else int(found[0])
+
+
+def by_time(view: View) -> list[tuple[SourceId, int]]:
+    """Every source that says something, and when it was written (ns)."""
+    files = view.rows(
+        "SELECT id, (SELECT mtime_ns FROM inodes WHERE number = inode) FROM sources"
+        " WHERE rows <> x'' AND inode IS NOT NULL"
+    )
+    memories = view.rows("SELECT id, memory FROM sources WHERE rows <> x'' AND memory IS NOT NULL")
+    return [*files, *((id_, _kept_ns(view, memory)) for id_, memory in memories)]
+
+
+def path(view: View, source: SourceId) -> bytes | None:
+    """Where the file stands, relative to the folder's top; None: it is gone."""
+    row = view.row("SELECT inode FROM sources WHERE id = ?", (source,))
+    return None if row is None or row[0] is None else paths.path(view, row[0])
+
+
+def labels(view: View, source: SourceId) -> dict[str, str]:
+    """A file's labels: key → value."""
+    rows = view.rows(
+        "SELECT name, value FROM xattrs WHERE inode = (SELECT inode FROM sources WHERE id = ?)",
+        (source,),
+    )
+    return {
+        name[len(LABEL) :].decode("utf-8", "replace"): value.decode("utf-8", "replace")
+        for name, value in rows
+        if name.startswith(LABEL)
+    }
+
+
+def _kept_ns(view: View, memory: str) -> int:
+    row = view.row("SELECT created_at FROM memories WHERE memory_uuid = ?", (memory,))
+    if row is None:
+        return 0
+    try:
+        kept = datetime.strptime(row[0], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+    except ValueError:
+        return 0
+    return int(kept.timestamp()) * 1_000_000_000
