@@ -11,6 +11,16 @@ from geniuzfs.store.connection import Database
 from tests.daemon import Daemon
 
 
+@pytest.fixture(scope="session", autouse=True)
+def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test learns unless it says so, and none meets the helper of whoever runs the tests."""
+    runtime = tmp_path_factory.mktemp("runtime", numbered=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GENIUZ_LEARN", "0")
+        patch.setenv("XDG_RUNTIME_DIR", str(runtime))
+        yield
+
+
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     """A fresh database with a top directory; the test fails when it ends unsound."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from geniuzfs.folders.mounts import mount_at
+from geniuzfs.fs.places import RESERVED
 from geniuzfs.store import check
 from geniuzfs.store.connection import Database
 
@@ -25,6 +26,7 @@ class Daemon:
     and fails when the database is not sound or the daemon has logged a warning or worse.
 
     `expected_log`: a text that log lines may contain without failing the test.
+    `program`: the module that is run instead of geniuzfs, with the same arguments.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class Daemon:
         alone: str | None = "My memory",
         environment: Mapping[str, str] | None = None,
         expected_log: str | None = None,
+        program: str = "geniuzfs",
     ) -> None:
         self.home = directory / "home"
         self.root = directory / "mount"
@@ -41,8 +44,13 @@ class Daemon:
         self.database_path = self.home / "memory.db"
         self.process: subprocess.Popen[bytes] | None = None
         self._options = [*options, *(["--in", alone] if alone else [])]
-        self._environment = {**os.environ, "GENIUZ_HOME": str(self.home), **(environment or {})}
+        self._environment = {
+            **os.environ,
+            "GENIUZ_HOME": str(self.home),
+            **(environment or {}),
+        }
         self._expected_log = expected_log
+        self._program = program
 
     def start(self) -> None:
         """Start the daemon and wait until it says it answers."""
@@ -52,7 +60,7 @@ class Daemon:
                 [
                     sys.executable,
                     "-m",
-                    "geniuzfs",
+                    self._program,
                     "mount",
                     "--foreground",
                     f"--ready-fd={write}",
@@ -131,6 +139,11 @@ class Daemon:
             line for line in self.log().splitlines() if " INFO " not in line and line != ABORTED
         ]
         return [line for line in lines if not (self._expected_log and self._expected_log in line)]
+
+
+def listed(directory: Path) -> list[str]:
+    """The names in a directory of a mount, sorted, without those that are generated in a top."""
+    return sorted(set(os.listdir(directory)) - {os.fsdecode(name) for name in RESERVED})
 
 
 def wait_until(true: Callable[[], object], seconds: float = 10.0) -> None:

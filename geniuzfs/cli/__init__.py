@@ -17,7 +17,16 @@ def cli() -> None:
 def main() -> None:
     """The program. Exit codes: see geniuzfs.errors; what fails says so in one line."""
     # Imported here, since the commands import `cli` from this module.
-    from geniuzfs.cli import check, mount, status, umount  # noqa: F401
+    from geniuzfs.cli import (  # noqa: F401
+        check,
+        learn,
+        model,
+        mount,
+        recall,
+        serve,
+        status,
+        umount,
+    )
 
     try:
         cli(prog_name="geniuzfs")

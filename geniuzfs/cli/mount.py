@@ -62,7 +62,7 @@ def mount(
         options = fs.Options(
             target, alone, read_only, allow_other, tuple(o for e in extra for o in e.split(","))
         )
-        fs.serve(geniuz, options, ready)
+        fs.serve(geniuz, options, ready, geniuz)
 
 
 class _reporting:

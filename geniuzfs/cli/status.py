@@ -26,11 +26,7 @@ def status(as_json: bool) -> None:
     if not mounted:
         click.echo("nothing is mounted")
     for folder in folders:
-        counted = folder.counts
-        click.echo(
-            f"{folder.folder.name}: {counted.files} files, {counted.directories} directories,"
-            f" {counted.bytes} bytes, {counted.memories} kept memories, {counted.due} to be learned"
-        )
+        click.echo(folder.line())
 
 
 def _object(status: FolderStatus) -> dict[str, Any]:

@@ -210,6 +210,7 @@ class Files:
 
     def _end(self, node: Node, buffer: Buffer, saved: bool) -> None:
         buffer.end_save(saved=saved)
+        node.volume.saves += 1
         if not buffer.changed:
             self.unsaved.pop(node, None)
             node.volume.unsaved -= node.claimed

@@ -6,20 +6,24 @@ remove meanwhile: the cookie of an entry is its id, which grows within its
 directory and never moves.
 """
 
+from collections.abc import Callable
+
 import pyfuse3
 from pyfuse3 import ReaddirToken
 
 from geniuzfs.fs.attrs import attributes
 from geniuzfs.fs.inodes import Node, Nodes
-from geniuzfs.fs.top import Top
-from geniuzfs.model import Entry, Inode, InodeNumber
+from geniuzfs.fs.top import COOKIES_BEFORE, Top
+from geniuzfs.model import ROOT, Entry, Inode, InodeNumber
 from geniuzfs.store import tree
 
 PAGE = 256
 """Entries read at once. The kernel takes some 20 to 200 a request."""
 
-_DOTS = 2
-"""Cookies 1 and 2 are `.` and `..`; an entry's is its id + 2."""
+ListMore = Callable[[int, int, ReaddirToken], bool]
+"""(inode of a top, cookie, token): tell the token what else is there after the cookie, under
+cookies 3 to 5. False: the token takes no more.
+"""
 
 
 class _Open:
@@ -38,9 +42,10 @@ class _Open:
 class Listings:
     """The open directories of a mount."""
 
-    def __init__(self, nodes: Nodes, top: Top | None) -> None:
+    def __init__(self, nodes: Nodes, top: Top | None, list_more: ListMore) -> None:
         self._nodes = nodes
         self._top = top
+        self._list_more = list_more
         self._handles: dict[int, _Open] = {}
         self._next = 1
 
@@ -60,15 +65,23 @@ class Listings:
     def read(self, handle: int, start: int, token: ReaddirToken) -> None:
         """Tell `token` the entries after cookie `start`, as many as it takes."""
         opened = self._handles[handle]
-        if opened.node is None:
-            if self._top is not None:
-                self._top.list(start, token)
+        node, top = opened.node, self._top
+        if node is not None:
+            shown, is_top = self._nodes.shown(node), node.number == ROOT
+        elif top is not None:
+            shown, is_top = top.attributes(), True
+        else:
             return
-        shown = self._nodes.shown(opened.node)
         for cookie, name in ((1, b"."), (2, b"..")):
             if start < cookie and not pyfuse3.readdir_reply(token, name, shown, cookie):
                 return
-        self._read(opened, opened.node, max(start - _DOTS, 0), token)
+        asks_more = is_top and start < COOKIES_BEFORE
+        if asks_more and not self._list_more(shown.st_ino, start, token):
+            return
+        if node is not None:
+            self._read(opened, node, max(start - COOKIES_BEFORE, 0), token)
+        elif top is not None:
+            top.list(start, token)
 
     def _read(self, opened: _Open, directory: Node, after: int, token: ReaddirToken) -> None:
         reply, nodes, volume = pyfuse3.readdir_reply, self._nodes, directory.volume
@@ -86,7 +99,7 @@ class Listings:
                     )
                 else:
                     shown = node.attributes
-                if not reply(token, entry.name, shown, entry.id + _DOTS):
+                if not reply(token, entry.name, shown, entry.id + COOKIES_BEFORE):
                     return
                 opened.position += 1
                 after = entry.id
@@ -118,3 +131,8 @@ class Listings:
             found = tree.inodes_listed(volume.view, directory.number, first, last)
             opened.inodes = {inode.number: inode for inode in found}
         return True
+
+
+def lists_all(_top: int, _start: int, _token: ReaddirToken) -> bool:
+    """Nothing else is there."""
+    return True

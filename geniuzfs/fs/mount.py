@@ -22,15 +22,21 @@ import pyfuse3
 import trio
 
 from geniuzfs.api import Geniuz
+from geniuzfs.config import Config
 from geniuzfs.errors import MountError, UnsafePlace
 from geniuzfs.folders import mounts
 from geniuzfs.folders.registry import Folder
 from geniuzfs.fs import loop
+from geniuzfs.fs.answers import Answers
 from geniuzfs.fs.background import save_all, save_growing
+from geniuzfs.fs.dispatch import Dispatch
 from geniuzfs.fs.faults import is_news
 from geniuzfs.fs.files import Files
+from geniuzfs.fs.generated import Generated
 from geniuzfs.fs.inodes import Nodes
+from geniuzfs.fs.learner import keep_learning
 from geniuzfs.fs.operations import Operations
+from geniuzfs.fs.questions import QUESTION_SECONDS
 from geniuzfs.fs.top import Top
 from geniuzfs.fs.volumes import Volume
 from geniuzfs.fs.watch import Watch
@@ -137,8 +143,17 @@ def unmount(mountpoint: Path, *, lazy: bool, force: bool = False) -> None:
         )
 
 
-def serve(geniuz: Geniuz, options: Options, ready: Callable[[], None]) -> None:
-    """Mount, call `ready` once requests are answered, and serve until the mount ends."""
+def serve(
+    geniuz: Geniuz,
+    options: Options,
+    ready: Callable[[], None],
+    answers: Answers | None = None,
+    seconds: float = QUESTION_SECONDS,
+) -> None:
+    """Mount, call `ready` once requests are answered, and serve until the mount ends.
+
+    `answers`: who answers questions, each within `seconds`; None: nothing is generated.
+    """
     folders = [geniuz.folder(options.alone)] if options.alone is not None else geniuz.folders()
     volumes = _volumes(geniuz, folders, alone=options.alone is not None)
     with contextlib.ExitStack() as ending:
@@ -147,10 +162,23 @@ def serve(geniuz: Geniuz, options: Options, ready: Callable[[], None]) -> None:
             ending.callback(volume.close)
         nodes = Nodes()
         files = Files(nodes, geniuz.clock.now_ns, geniuz.config.content_limit)
-        top = None if options.alone is not None else Top(nodes, volumes, geniuz.clock.now_ns())
+        since_ns = geniuz.clock.now_ns()
+        top = None if options.alone is not None else Top(nodes, volumes, since_ns)
         if top is None:
             _root_node(nodes, volumes[0])
-        operations = Operations(nodes, files, volumes, top, geniuz.clock)
+        end = pyfuse3.terminate
+        operations: pyfuse3.Operations
+        if answers is None:
+            operations = Operations(nodes, files, volumes, top, geniuz.clock)
+        else:
+            made = Generated(nodes, volumes, top, answers, seconds, since_ns)
+            real = Operations(nodes, files, volumes, top, geniuz.clock, made.list_reserved)
+            operations = Dispatch(real, made)
+
+            def end() -> None:
+                made.end()
+                pyfuse3.terminate()
+
         logging.getLogger("pyfuse3").addFilter(is_news)
         try:
             pyfuse3.init(
@@ -159,7 +187,7 @@ def serve(geniuz: Geniuz, options: Options, ready: Callable[[], None]) -> None:
         except RuntimeError as error:
             raise MountError(f"can't mount at {options.mountpoint}: {error}") from error
         ending.callback(pyfuse3.close, unmount=True)
-        trio.run(_run, volumes, nodes, files, ready, geniuz.config.fast_wait, early)
+        trio.run(_run, volumes, nodes, files, ready, geniuz.config, options.alone, early, end)
 
 
 @contextlib.contextmanager
@@ -184,18 +212,22 @@ async def _run(
     nodes: Nodes,
     files: Files,
     ready: Callable[[], None],
-    fast_wait: bool,
+    config: Config,
+    alone: str | None,
     early: list[int],
+    end: Callable[[], None],
 ) -> None:
     async with trio.open_nursery() as nursery:
-        await nursery.start(_end_on_signal)
+        await nursery.start(_end_on_signal, end)
         if early:
-            pyfuse3.terminate()
+            end()
         for volume in volumes:
             nursery.start_soon(Watch(volume, nodes, files).run)
             nursery.start_soon(volume.durability.checkpoints)
         nursery.start_soon(save_growing, files)
-        if fast_wait and not loop.install():
+        if config.learns:
+            nursery.start_soon(keep_learning, config, alone)
+        if config.fast_wait and not loop.install():
             _log.warning(
                 "the fast wait does not fit this pyfuse3 or trio: serving with the stock one"
             )
@@ -224,12 +256,12 @@ def _is_aborted(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno == errno.ECONNABORTED
 
 
-async def _end_on_signal(task_status: trio.TaskStatus[None]) -> None:
+async def _end_on_signal(end: Callable[[], None], task_status: trio.TaskStatus[None]) -> None:
     with trio.open_signal_receiver(*_ENDING) as signals:
         task_status.started()
         async for number in signals:
             _log.info("ending on %s", signal.Signals(number).name)
-            pyfuse3.terminate()
+            end()
 
 
 def _volumes(geniuz: Geniuz, folders: list[Folder], *, alone: bool) -> list[Volume]:
@@ -240,7 +272,8 @@ def _volumes(geniuz: Geniuz, folders: list[Folder], *, alone: bool) -> list[Volu
         taken.add(slot)
         # No waiting on the loop for another's lock: fs.faults does that without blocking readers.
         database = geniuz.open(folder, wait=0)
-        volumes.append(Volume(folder.name.encode("utf-8", "surrogateescape"), slot, database))
+        name = folder.name.encode("utf-8", "surrogateescape")
+        volumes.append(Volume(name, slot, database, folder.identity.id))
     return volumes
 
 

@@ -26,7 +26,7 @@ from geniuzfs.fs import attrs, xattrs
 from geniuzfs.fs.faults import handler
 from geniuzfs.fs.files import Files
 from geniuzfs.fs.inodes import Node, Nodes
-from geniuzfs.fs.listing import Listings
+from geniuzfs.fs.listing import Listings, ListMore, lists_all
 from geniuzfs.fs.top import Top
 from geniuzfs.fs.volumes import CAPABILITY, LABEL, Volume
 from geniuzfs.model import NAME_MAX, ROOT, Exchange, Inode
@@ -40,14 +40,20 @@ class Operations(pyfuse3.Operations):
     """One mount: either one volume as the root, or a top directory of several."""
 
     def __init__(
-        self, nodes: Nodes, files: Files, volumes: list[Volume], top: Top | None, clock: Clock
+        self,
+        nodes: Nodes,
+        files: Files,
+        volumes: list[Volume],
+        top: Top | None,
+        clock: Clock,
+        list_more: ListMore = lists_all,
     ) -> None:
         super().__init__()
         self._nodes = nodes
         self._files = files
         self._volumes = volumes
         self._top = top
-        self._listings = Listings(nodes, top)
+        self._listings = Listings(nodes, top, list_more)
         self._now_ns = clock.now_ns
 
     # Names
@@ -362,6 +368,7 @@ class Operations(pyfuse3.Operations):
         if node.gone:
             return
         node.attributes = None
+        node.volume.epoch += 1
         if name in (CAPABILITY, LABEL):
             node.volume.learn_asked()
 

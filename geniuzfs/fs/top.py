@@ -13,7 +13,8 @@ from geniuzfs.fs.volumes import Volume
 from geniuzfs.model import ROOT, Inode
 from geniuzfs.store import tree
 
-_DOTS = 2
+COOKIES_BEFORE = 5
+"""Cookies 1 and 2 are `.` and `..`, 3 to 5 what is generated in a top; then come the entries."""
 
 
 class Top:
@@ -40,10 +41,7 @@ class Top:
 
     def list(self, start: int, token: ReaddirToken) -> None:
         """Tell `token` the folders after cookie `start`."""
-        for cookie, name in ((1, b"."), (2, b"..")):
-            if start < cookie and not pyfuse3.readdir_reply(token, name, self._attributes, cookie):
-                return
-        for cookie, volume in enumerate(self._volumes, _DOTS + 1):
+        for cookie, volume in enumerate(self._volumes, COOKIES_BEFORE + 1):
             if cookie <= start:
                 continue
             shown = self._nodes.remember(volume, _root(volume))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from geniuzfs.errors import StoreFull
 from geniuzfs.fs.durability import Durability
-from geniuzfs.model import InodeNumber
+from geniuzfs.model import FolderId, InodeNumber
 from geniuzfs.store import xattrs
 from geniuzfs.store.connection import Database
 
@@ -29,8 +29,9 @@ _TIMES_STORED = 2
 class Volume:
     """A mounted folder. `base` + an inode's number is its number in the mount."""
 
-    def __init__(self, name: bytes, slot: int, database: Database) -> None:
+    def __init__(self, name: bytes, slot: int, database: Database, folder: FolderId) -> None:
         self.name = name
+        self.folder = folder
         self.base = slot << SLOT_BITS
         self.database = database
         self.view = database.view
@@ -45,6 +46,8 @@ class Volume:
         """
         self.epoch = 0
         """Grows with every change of the tree: what was read of it before may be out of date."""
+        self.saves = 0
+        """Grows with every save: an answer from before may be out of date."""
         self.unsaved = 0
         """Bytes that buffers have taken on and no save has put down."""
         self._room = self._taken = 0

@@ -10,7 +10,7 @@ import pytest
 
 from tests.crash.disks import Ext4, enlarge, small_disk
 from tests.crash.driving import stored
-from tests.daemon import Daemon, wait_until
+from tests.daemon import Daemon, listed, wait_until
 
 KIB = 1024
 REFUSED = (errno.EROFS, errno.EIO)
@@ -126,7 +126,7 @@ def test_names_and_attributes_too_are_refused_whole_when_nothing_is_left(small: 
     failed = next(filter(None, (error_of(functools.partial(make, one)) for one in made)))
     assert failed == errno.ENOSPC
     assert read_anew(small.root / "note") == b"text"
-    names = {path.name for path in small.root.iterdir()}
+    names = set(listed(small.root))
     assert small.stop() == 0
     assert set(stored(small.database_path)) == names
     small.start()
@@ -233,7 +233,7 @@ def test_on_a_disk_that_became_read_only_nothing_is_lost_and_everything_is_read(
         assert error_of(functools.partial(path.rename, path.with_name("away"))) in REFUSED
     assert error_of((mount.root / "new").mkdir) in REFUSED
     assert save(mount.root / "new", b"text") in REFUSED
-    assert {path.name for path in mount.root.iterdir()} == {path.name for path in old}
+    assert set(listed(mount.root)) == {path.name for path in old}
     assert all(read_anew(path) == text for path, text in old.items())
     mount.kill()
     disk.power_up()

@@ -15,7 +15,7 @@ from geniuzfs.store import tree
 from geniuzfs.store.connection import Database
 from tests.crash import savers
 from tests.crash.driving import all_savers, serve_until, stored, version_found
-from tests.daemon import Daemon, wait_until
+from tests.daemon import Daemon, listed, wait_until
 
 KILLS = 34
 """For each of the seeds, so 204 in all."""
@@ -46,7 +46,7 @@ def kill(daemon: Daemon) -> subprocess.Popen[bytes]:
 def mounted(daemon: Daemon) -> dict[str, bytes]:
     """What a new daemon shows; the database must be sound beneath it."""
     daemon.start()
-    shown = {path.name: path.read_bytes() for path in daemon.root.iterdir()}
+    shown = {name: (daemon.root / name).read_bytes() for name in listed(daemon.root)}
     daemon.check()
     return shown
 
@@ -142,7 +142,7 @@ def test_the_next_start_frees_what_a_daemon_killed_in_an_invalidation_holds_up(
         daemon.start()
         killed.wait()
         assert client.wait() == 1
-        assert sorted(path.name for path in daemon.root.iterdir()) == ["given"]
+        assert listed(daemon.root) == ["given"]
 
 
 def waits_in(pid: int, function: str) -> bool:

@@ -11,7 +11,7 @@ from geniuzfs.fs.background import KEEP_SECONDS, save_all, save_growing
 from geniuzfs.fs.files import Files
 from geniuzfs.fs.inodes import Node, Nodes
 from geniuzfs.fs.volumes import Volume
-from geniuzfs.model import ROOT
+from geniuzfs.model import ROOT, FolderId
 from geniuzfs.store import check, content, tree
 from geniuzfs.store.connection import Database
 
@@ -22,7 +22,7 @@ def volume(tmp_path: Path) -> Iterator[Volume]:
     database = Database.open(tmp_path / "memory.db", create=True, wait=0)
     with database.txn() as txn:
         tree.make_root(txn, tree.New(0o40755, 0, 0), 1)
-    made = Volume(b"My memory", 0, database)
+    made = Volume(b"My memory", 0, database, FolderId("A"))
     try:
         yield made
         with database.snapshot() as view:

@@ -97,3 +97,9 @@ def errno_as_user(directory: Path, call: Callable[[], object], uid: int = NOBODY
     """errno_of(call), made by somebody else."""
     errno: int = as_user(directory, lambda: errno_of(call), uid)
     return errno
+
+
+def in_flight(process: int) -> bool:
+    """Whether a process waits for an answer of the mount."""
+    waits = Path(f"/proc/{process}/wchan").read_text()
+    return "request_wait_answer" in waits or "fuse" in waits

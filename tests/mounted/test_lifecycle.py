@@ -25,8 +25,8 @@ from geniuzfs.model import ROOT
 from geniuzfs.store import content, tree
 from geniuzfs.store.connection import Database
 from tests.crash.tracing import Trace
-from tests.daemon import Daemon, wait_until
-from tests.mounted.calls import NOBODY, errno_of
+from tests.daemon import Daemon, listed, wait_until
+from tests.mounted.calls import NOBODY, errno_of, in_flight
 from tests.mounted.foreign import Shell
 
 STOPS = int(os.environ.get("GENIUZ_TEST_STOPS", "5"))
@@ -173,7 +173,7 @@ def test_a_data_directory_on_a_fuse_file_system_is_refused(
         (tmp_path / "link").symlink_to(outer.root)
         commands.environment["GENIUZ_HOME"] = str(tmp_path / "link" / "home")
         assert "fuse.geniuzfs" in commands.fail(2, "mount")
-        assert os.listdir(outer.root) == []
+        assert listed(outer.root) == []
 
 
 def test_what_is_not_mounted_is_not_unmounted(commands: Commands) -> None:
@@ -235,7 +235,7 @@ def test_a_read_only_mount_refuses_every_change(tmp_path: Path) -> None:
             lambda: os.setxattr(note, "user.x", b""),
         ]
         assert [errno_of(call) for call in calls] == [EROFS] * len(calls)
-        assert os.listdir(mount.root) == ["note"]
+        assert listed(mount.root) == ["note"]
 
 
 def test_status_shows_mounts_and_counts(commands: Commands) -> None:
@@ -366,12 +366,6 @@ def start_load(directory: Path, name: str) -> Load:
         os._exit(0)
     os.close(tell)
     return Load(child, told)
-
-
-def in_flight(process: int) -> bool:
-    """Whether a process waits for an answer of the mount."""
-    waits = Path(f"/proc/{process}/wchan").read_text()
-    return "request_wait_answer" in waits or "fuse" in waits
 
 
 def content_of(mount: Daemon, name: str) -> bytes | None:

@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 
 from geniuzfs.store.connection import Database
-from tests.daemon import Daemon
+from tests.daemon import Daemon, listed
 from tests.mounted.calls import RENAME_EXCHANGE, Directory, errno_of, renameat2
 
 MIB = 1024 * 1024
@@ -446,7 +446,7 @@ def two(tmp_path: Path) -> Daemon:
 def test_nothing_crosses_from_one_folder_to_another(two: Daemon) -> None:
     with two as mount:
         one, other = mount.root / "My memory", mount.root / "Work"
-        assert sorted(path.name for path in mount.root.iterdir()) == ["My memory", "Work"]
+        assert listed(mount.root) == ["My memory", "Work"]
         (one / "file").write_bytes(b"x")
         (other / "file").write_bytes(b"y")
         assert errno_of(lambda: os.rename(one / "file", other / "moved")) == EXDEV
@@ -490,7 +490,7 @@ def test_the_directory_of_folders_holds_nothing_else(two: Daemon) -> None:
         ):
             assert errno_of(refused) == EPERM
         assert errno_of(lambda: os.unlink(root / "new")) == ENOENT
-        assert sorted(os.listdir(root)) == ["My memory", "Work"]
+        assert listed(root) == ["My memory", "Work"]
         descriptor = os.open(root, os.O_RDONLY)
         os.fsync(descriptor)
         os.close(descriptor)

@@ -1,17 +1,27 @@
 """class Geniuz: what can be asked of this program. Every door calls it."""
 
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from geniuzfs.api.asking import Asked, Asking
+from geniuzfs.api.learning import Learning
 from geniuzfs.config import Config
-from geniuzfs.errors import Busy, StoreDamaged
+from geniuzfs.errors import Busy, NotFound, StoreDamaged
 from geniuzfs.folders import mounts, registry
 from geniuzfs.folders.registry import Folder
-from geniuzfs.model import ROOT, FolderId, Identity, Problem
-from geniuzfs.ports import Clock
+from geniuzfs.model import ROOT, FolderId, Identity, InodeNumber, Problem, Scope
+from geniuzfs.ports import Clock, Embedder
+from geniuzfs.recall import query as queries
+from geniuzfs.recall import render
+from geniuzfs.recall.hits import Answer
+from geniuzfs.recall.query import Format, Query
 from geniuzfs.store import check, counts, tree
 from geniuzfs.store.connection import Database
+
+_WAIT_SECONDS = 5.0
+"""For another's lock, where nobody else is kept waiting meanwhile."""
 
 
 class FolderStatus(NamedTuple):
@@ -21,6 +31,16 @@ class FolderStatus(NamedTuple):
     counts: counts.Counts
     database_bytes: int
     wal_bytes: int
+
+    def line(self) -> str:
+        """All of it in a line, for people."""
+        counted = self.counts
+        return (
+            f"{self.folder.name}: {counted.files} files, {counted.directories} directories,"
+            f" {counted.bytes} bytes, {counted.memories} kept memories,"
+            f" {counted.passages} passages learned, {counted.due} files and"
+            f" {counted.awaiting} passages to be learned"
+        )
 
 
 class Checked(NamedTuple):
@@ -34,9 +54,11 @@ class Checked(NamedTuple):
 class Geniuz:
     """The use cases, on the data directory that `config` names."""
 
-    def __init__(self, config: Config, clock: Clock) -> None:
+    def __init__(self, config: Config, clock: Clock, embedder: Embedder) -> None:
         self.config = config
         self.clock = clock
+        self._embedder = embedder
+        self._asking = Asking(self._open_patiently, embedder)
 
     def begin(self) -> None:
         """First use: make the data directory and "My memory". Raises UnsafePlace for
@@ -83,6 +105,75 @@ class Geniuz:
     def mounted(self) -> list[Path]:
         """Where the data directory is mounted; dead mounts too."""
         return [mount.target for mount in mounts.ours(self.config.home)]
+
+    # Questions
+
+    def parse(self, text: str, given: Sequence[tuple[str, str]] = ()) -> Query:
+        """Understand a question; `given` are operators from elsewhere. Raises UsageError."""
+        return queries.parse(text, self.clock.now_ns(), given=given)._replace(asked=text)
+
+    def recall(self, name: str | None, query: Query) -> Answer:
+        """Answer from one folder, or from all of them. Raises NotFound."""
+        folders = self.folders() if name is None else [self.folder(name)]
+        return self._asking.ask([Asked(folder, ROOT) for folder in folders], query)
+
+    def answer(self, scope: Scope, query: str) -> bytes:
+        """What reading `.recall/<query>` gives, in the format it asks for. Raises UsageError."""
+        parsed = self.parse(query)
+        answer = self._asking.ask(self._scope(scope), parsed)
+        if parsed.format is Format.JSON:
+            return render.json(answer).encode()
+        return render.text(answer, show_folder=scope.folder is None).encode()
+
+    def found(self, scope: Scope, query: str) -> list[bytes]:
+        """The files of the same answer, best first, each once: paths from the folder's top, or
+        from its name where the scope is every folder. Raises UsageError.
+        """
+        answer = self._asking.ask(self._scope(scope), self.parse(query))
+        above = "" if scope.folder is not None else "/"
+        paths = [
+            (above + hit.folder if above else "") + hit.path for hit in answer.hits if hit.path
+        ]
+        return [path[1:].encode("utf-8", "surrogateescape") for path in dict.fromkeys(paths)]
+
+    def state(self, folder: FolderId, inode: InodeNumber) -> bytes:
+        """What learning has made of a file: `learned`, `waiting`, `empty`, `not-text`,
+        `too-long` or `ignored`.
+        """
+        return (self._asking.state(self._known(folder), inode) or "empty").encode()
+
+    def status_text(self, scope: Scope) -> bytes:
+        """What reading `.status` gives."""
+        lines = [] if scope.folder is not None else [f"mounted: {path}" for path in self.mounted()]
+        for each in self.status():
+            if scope.folder in (None, each.folder.identity.id):
+                lines.append(each.line())
+        return ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
+
+    def learning(self, name: str | None) -> Learning:
+        """Learns one folder, or all of them: see there. Raises NotFound."""
+        if name is None:
+            return Learning(self.folders, self._open_patiently, self._embedder)
+        folder = self.folder(name)
+        return Learning(lambda: [folder], self._open_patiently, self._embedder)
+
+    def close(self) -> None:
+        """Give back what questions have opened."""
+        self._asking.close()
+
+    def _scope(self, scope: Scope) -> list[Asked]:
+        if scope.folder is None:
+            return [Asked(folder, ROOT) for folder in self.folders()]
+        return [Asked(self._known(scope.folder), scope.directory)]
+
+    def _known(self, id_: FolderId) -> Folder:
+        for folder in self.folders():
+            if folder.identity.id == id_:
+                return folder
+        raise NotFound("the folder is gone")
+
+    def _open_patiently(self, folder: Folder) -> Database:
+        return self.open(folder, wait=_WAIT_SECONDS)
 
     def _make_root(self, database: Database) -> None:
         uid, gid = self.config.owner

@@ -1,0 +1,69 @@
+"""Where a question is asked: which folder and directory, whose, and as of which commit.
+
+Hides: that a scope is a volume's inode or the mount's own directory.
+"""
+
+from geniuzfs.errors import NotFound
+from geniuzfs.fs.inodes import Nodes
+from geniuzfs.fs.top import Top
+from geniuzfs.fs.volumes import Volume
+from geniuzfs.model import ROOT, FolderId, Scope
+from geniuzfs.store import tree
+
+RECALL, FIND, STATUS = b".recall", b".find", b".status"
+RESERVED = frozenset((RECALL, FIND, STATUS))
+"""Names that nothing else is given, in any directory."""
+
+Version = tuple[tuple[int, int], ...]
+"""Two of them are the same when this mount has neither made nor noticed a commit in between."""
+
+
+class Places:
+    """The scopes of a mount. `top`: its own directory, where it has several folders."""
+
+    def __init__(self, nodes: Nodes, volumes: list[Volume], top: Top | None) -> None:
+        self._nodes = nodes
+        self._volumes: dict[FolderId | None, Volume] = {volume.folder: volume for volume in volumes}
+        self._top = top
+
+    def scope(self, inode: int) -> Scope:
+        """The scope of directory `inode`. Raises Stale."""
+        if self._top is not None and inode == ROOT:
+            return Scope(None)
+        node = self._nodes[inode]
+        return Scope(node.volume.folder, node.number)
+
+    def names(self, scope: Scope) -> tuple[bytes, ...]:
+        """The generated names there."""
+        return (RECALL, FIND, STATUS) if scope.directory == ROOT else (RECALL, FIND)
+
+    def is_taken(self, scope: Scope, name: bytes) -> bool:
+        """Whether the name has been given to something real, by another program or before
+        it was reserved. What people have kept is not hidden from them.
+        """
+        if scope.folder is None:
+            return any(volume.name == name for volume in self._volumes.values())
+        return tree.child(self._volumes[scope.folder].view, scope.directory, name) is not None
+
+    def owner(self, scope: Scope) -> tuple[int, int]:
+        """User and group of what is generated there: those of the folder's top."""
+        if scope.folder is None and self._top is not None:
+            attributes = self._top.attributes()
+            return attributes.st_uid, attributes.st_gid
+        top = tree.inode(self._volumes[scope.folder].view, ROOT)
+        if top is None:
+            raise NotFound("the folder has no top directory")
+        return top.uid, top.gid
+
+    def version(self, scope: Scope) -> Version:
+        """As of which commit the scope is now."""
+        asked = self._volumes.values() if scope.folder is None else [self._volumes[scope.folder]]
+        return tuple((volume.epoch, volume.saves) for volume in asked)
+
+    def depth(self, scope: Scope) -> int:
+        """How many directories the scope lies below its folder's top."""
+        depth, number = 0, scope.directory
+        while number != ROOT:
+            number = tree.parent_of(self._volumes[scope.folder].view, number)
+            depth += 1
+        return depth
