@@ -58,6 +58,7 @@ class Geniuz:
         self.config = config
         self.clock = clock
         self._embedder = embedder
+        self._by_id: dict[FolderId, Folder] = {}
         self._asking = Asking(self._open_patiently, embedder)
 
     def begin(self) -> None:
@@ -167,10 +168,13 @@ class Geniuz:
         return [Asked(self._known(scope.folder), scope.directory)]
 
     def _known(self, id_: FolderId) -> Folder:
-        for folder in self.folders():
-            if folder.identity.id == id_:
-                return folder
-        raise NotFound("the folder is gone")
+        known = self._by_id.get(id_)
+        if known is None or not known.path.exists():  # to look at all of them takes 1 ms each
+            self._by_id = {folder.identity.id: folder for folder in self.folders()}
+            known = self._by_id.get(id_)
+        if known is None:
+            raise NotFound("the folder is gone")
+        return known
 
     def _open_patiently(self, folder: Folder) -> Database:
         return self.open(folder, wait=_WAIT_SECONDS)

@@ -1,5 +1,6 @@
 """geniuzfs learn"""
 
+import io
 import sys
 
 import click
@@ -23,15 +24,19 @@ def learn(name: str | None, wait: bool, follow: bool) -> None:
         if follow:
             learning.follow(sys.stdin)
             return
-        most, note = 0, ""
-        with click.progressbar(length=1, label="learning", file=sys.stderr) as bar:
+        note = ""
+        with _bar() as bar:
             for progress in learning.until_done():
-                left = progress.sources + progress.passages
-                most, note = max(most, left), progress.model_note
-                bar.length = max(most, 1)
-                bar.pos = most - left
-                bar.update(0)
+                left, note = progress.sources + progress.passages, progress.model_note
+                bar.length = max(bar.length or 1, left)
+                bar.update(bar.length - left - bar.pos)
     if note:
         click.echo(f"learned, words only: {note}")
     else:
         click.echo("learned")
+
+
+def _bar() -> "click._termui_impl.ProgressBar[int]":
+    """Shown to people; not in a log or a pipe."""
+    shown = sys.stderr if sys.stderr.isatty() else io.StringIO()
+    return click.progressbar(length=1, label="learning", file=shown)

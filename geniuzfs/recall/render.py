@@ -25,6 +25,9 @@ NOTHING = "Nothing found."
 _UNSAFE = re.compile(
     r"[\0-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_BULLET = re.compile(r"\A\s*[-*+] +(?=\S)")
+"""The mark of a list's item, where a text begins with one: the answer is a list itself."""
+
 _ESCAPED_BYTES = range(0xDC80, 0xDD00)
 """What surrogateescape makes of bytes that are not UTF-8."""
 
@@ -92,7 +95,7 @@ def _object(hit: Hit) -> dict[str, object]:
 
 
 def _hit(hit: Hit, place: str) -> str:
-    first, *others = _lines(hit.text)
+    first, *others = _lines(_BULLET.sub("", hit.text))
     cited = f"[{_citation(hit, place)}]"
     head = f"- {first} {cited}" if first else f"- {cited}"
     return "\n".join([head, *(f"  {line}" if line else "" for line in others)])

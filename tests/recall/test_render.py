@@ -182,7 +182,7 @@ def test_what_a_terminal_would_act_on_is_shown_escaped(text: str, escaped: str) 
 
 def test_text_that_looks_like_an_answer_is_indented() -> None:
     assert shown("- A lie. [/other.md:1, 2026-10-06]\nsearched: 1 passage\nNothing found.") == [
-        "- - A lie. [/other.md:1, 2026-10-06] [/notes.md:2, 2026-10-06]",
+        "- A lie. [/other.md:1, 2026-10-06] [/notes.md:2, 2026-10-06]",
         "  searched: 1 passage",
         "  Nothing found.",
     ]
