@@ -46,6 +46,7 @@ class Nearest:
         self._codes = Growing(np.int8, [np.zeros((0, 0), np.int8)])
         self._scales = Growing(np.float32, [])
         self._passages = Growing(np.int64, [])
+        self._slots = Growing(np.int64, [])
         self.vector = np.zeros(0, np.int32)
         """Slot → number of its vector; NONE where there is none. May be shorter than the slots."""
 
@@ -87,6 +88,11 @@ class Nearest:
         dots *= self._scales.held
         dots *= scales[0]
         return dots
+
+    def slot_of(self, numbers: NDArray[np.int64] | slice) -> NDArray[np.int64]:
+        """The slots that these vectors belong to."""
+        found: NDArray[np.int64] = self._slots.held[numbers]
+        return found
 
     def decoded(self, numbers: NDArray[np.int32]) -> Floats:
         """Vectors by number, as float32; zeros for NONE."""
@@ -131,9 +137,11 @@ class Nearest:
             self.vector = longer
         fresh = self._passages.held[before:]
         if not len(fresh) or not len(ids):
+            self._slots.extend(np.zeros(len(fresh), np.int64))
             return np.zeros(0, np.int64)
         slots = np.searchsorted(ids, fresh)
         slots[slots == len(ids)] = 0
+        self._slots.extend(slots)
         here = ids[slots] == fresh
         self.vector[slots[here]] = np.flatnonzero(here).astype(np.int32) + before
         found: NDArray[np.int64] = slots[here]

@@ -35,7 +35,7 @@ def sources_are_files_or_memories(view: View) -> Iterator[Found]:
 
 def rows_are_taught(view: View) -> Iterator[Found]:
     """A source's packed rows and `teaches` name the same passages."""
-    for source in passages.sources(view):
+    for source in passages.sources(view)[0]:
         named = {*source.rows["passage"].tolist(), *source.rows["context"].tolist()}
         taught = {
             row[0]

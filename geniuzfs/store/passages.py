@@ -146,6 +146,16 @@ def look_again(txn: Txn, directory: InodeNumber, files: Iterable[InodeNumber]) -
     txn.run("DELETE FROM due_rules WHERE directory = ?", (directory,))
 
 
+def everything_again(txn: Txn) -> None:
+    """Make every file and memory due, whatever was learned from it."""
+    txn.run("UPDATE sources SET hash = x''")
+    txn.run(
+        "INSERT OR IGNORE INTO due (inode, since_ns) SELECT number, ctime_ns FROM inodes"
+        " WHERE (mode & 61440) = 32768 AND stored > 0"
+    )
+    txn.run("INSERT OR IGNORE INTO due_memories (memory) SELECT memory_uuid FROM memories")
+
+
 class Waiting(NamedTuple):
     """How much is not learned: sources without words, passages without a vector."""
 
@@ -285,12 +295,16 @@ def prune_learnings(txn: Txn, kept: int) -> None:
     txn.run("DELETE FROM learnings WHERE seq <= (SELECT max(seq) FROM learnings) - ?", (kept,))
 
 
-def sources(view: View) -> list[Source]:
-    """Every source that says something."""
+def sources(view: View) -> tuple[list[Source], Rows]:
+    """Every source that says something, in order; their rows are parts of one array, the other."""
     rows = view.rows("SELECT id, inode, memory, rows FROM sources WHERE rows <> x'' ORDER BY id")
-    return [
-        Source(id_, inode, memory, np.frombuffer(held, ROW)) for id_, inode, memory, held in rows
-    ]
+    # One array of all, in 5 ms for 10,000 sources; to join as many arrays takes 100.
+    every = np.frombuffer(b"".join([row[3] for row in rows]), ROW)
+    found, end = [], 0
+    for id_, inode, memory, held in rows:
+        first, end = end, end + len(held) // ROW.itemsize
+        found.append(Source(id_, inode, memory, every[first:end]))
+    return found, every
 
 
 def source(view: View, id_: SourceId) -> Source | None:

@@ -184,7 +184,8 @@ def test_no_commit_of_another_is_missed_whatever_comes_between(
             case 4:  # a program that changes bytes and nothing else
                 with other.txn() as txn:
                     txn.run("INSERT OR REPLACE INTO contents VALUES (?, ?)", (number, name))
-                    txn.run("UPDATE inodes SET stored = ?1, size = ?1", (len(name),))
+                    size = "UPDATE inodes SET stored = ?1, size = ?1 WHERE number = ?2"
+                    txn.run(size, (len(name), number))
                 pending.append((number, None))
             case _:
                 news = database.news()
