@@ -7,8 +7,9 @@ from geniuzfs.learn.backlog import Backlog
 from geniuzfs.learn.embedding import Embedding
 from geniuzfs.model import ROOT, Exchange, FolderId, Identity, InodeNumber
 from geniuzfs.ports import Embedder
+from geniuzfs.recall.parts import Shelf, part
 from geniuzfs.recall.query import parse
-from geniuzfs.recall.search import Result, Shelf, part, search
+from geniuzfs.recall.search import Result, search
 from geniuzfs.store import content, paths, tree
 from geniuzfs.store.connection import Database
 from tests.embed.fake import FakeEmbedder

@@ -20,8 +20,9 @@ from geniuzfs.model import FolderId, InodeNumber, ModelId
 from geniuzfs.ports import Embedder, Vectors
 from geniuzfs.recall import search
 from geniuzfs.recall.hits import Answer, Searched
+from geniuzfs.recall.parts import Part, Shelf, part
 from geniuzfs.recall.query import Mode, Query
-from geniuzfs.recall.search import Part, Result, Shelf
+from geniuzfs.recall.search import Result
 from geniuzfs.store import passages
 from geniuzfs.store.connection import Database
 
@@ -188,7 +189,7 @@ def _models(opened: Sequence[_Open]) -> set[ModelId]:
 
 def _part(snapshots: ExitStack, one: _Open, asked: Asked, query: Query) -> Part:
     view = snapshots.enter_context(one.shelf.database.snapshot())
-    return search.part(one.shelf, view, asked.directory, query)
+    return part(one.shelf, view, asked.directory, query)
 
 
 def _waiting(part: Part) -> int:

@@ -12,8 +12,9 @@ from geniuzfs.cli import cli
 @cli.command()
 @click.option("--in", "name", metavar="NAME", help="Learn this folder alone.")
 @click.option("--wait", is_flag=True, help="Show how far it is (what happens without it as well).")
+@click.option("--again", is_flag=True, help="Look at every file again, learned or not.")
 @click.option("--follow", is_flag=True, hidden=True, help="Go on until standard input ends.")
-def learn(name: str | None, wait: bool, follow: bool) -> None:
+def learn(name: str | None, wait: bool, again: bool, follow: bool) -> None:
     """Learn what is still to be learned, or wait until the mount has done so.
 
     A mount learns by itself; this is for folders that are not mounted, and for scripts that
@@ -24,6 +25,8 @@ def learn(name: str | None, wait: bool, follow: bool) -> None:
         if follow:
             learning.follow(sys.stdin)
             return
+        if again:
+            learning.again()
         note = ""
         with _bar() as bar:
             for progress in learning.until_done():

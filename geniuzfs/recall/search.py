@@ -5,9 +5,7 @@ what an answer says of one folder comes from one snapshot; of equal scores, what
 comes first. Refuses: to learn, and to wait for a model: it takes the question's vector or None.
 """
 
-import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -15,48 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geniuzfs import dates
-from geniuzfs.model import ROOT, Identity, InodeNumber, ModelId
-from geniuzfs.recall import gather, joined, rank
+from geniuzfs.model import ModelId
+from geniuzfs.recall import gather, joined, listing, rank
 from geniuzfs.recall.hits import Hit, Kind
-from geniuzfs.recall.index import Index
+from geniuzfs.recall.parts import Chosen, Part
 from geniuzfs.recall.query import Mode, Query
-from geniuzfs.store import passages, sources
-from geniuzfs.store.connection import Database
+from geniuzfs.store import sources
 from geniuzfs.store.terms import Asked, asked
-from geniuzfs.store.transactions import View
 
 EXAMINED = 4_096
 """Passages whose text is looked at for a quoted phrase, the best first."""
 
 Rows = NDArray[np.int64]
-
-
-@dataclass(slots=True)
-class Shelf:
-    """One folder as recall holds it. For one thread at a time."""
-
-    identity: Identity
-    database: Database
-    index: Index | None = None
-
-    def refreshed(self, view: View) -> Index:
-        """The index at `view`, which must be one snapshot."""
-        if self.index is None:
-            self.index = Index(view)
-        else:
-            self.index.refresh(view)
-        return self.index
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One folder's part in a search: what is open, and what of it is in scope."""
-
-    identity: Identity
-    view: View
-    index: Index
-    allowed: NDArray[np.bool_] | None
-    """Row → whether it is in scope; None: all are."""
 
 
 class Result(NamedTuple):
@@ -67,25 +35,6 @@ class Result(NamedTuple):
     memories: int
     meant: bool
     """Whether vectors had a part in it."""
-
-
-def part(shelf: Shelf, view: View, directory: InodeNumber, query: Query) -> Part:
-    """The part of one folder that is in scope. Raises NotFound for a path that is not there."""
-    index = shelf.refreshed(view)
-    wanted = sources.Filter(
-        directory if query.path is None else sources.within(view, directory, query.path),
-        query.since_ns,
-        query.until_ns,
-        query.labels,
-    )
-    if wanted == sources.Filter(ROOT, None, None, ()):
-        return Part(shelf.identity, view, index, None)
-    chosen = np.zeros(len(index.places) + 1, np.bool_)  # the last is that of rows given up
-    for source in sources.chosen(view, wanted):
-        place = index.number_of(source)
-        if place is not None:
-            chosen[place] = True
-    return Part(shelf.identity, view, index, chosen[index.place.held])
 
 
 def search(parts: Sequence[Part], query: Query, vectors: Mapping[ModelId, rank.Floats]) -> Result:
@@ -103,23 +52,14 @@ def search(parts: Sequence[Part], query: Query, vectors: Mapping[ModelId, rank.F
     )
 
 
-class _Chosen(NamedTuple):
-    part: int
-    row: int
-    score: float = 0.0
-    weak: bool = False
-
-
 def _chosen(
     parts: Sequence[Part], query: Query, vectors: Mapping[ModelId, rank.Floats]
-) -> list[_Chosen]:
-    if query.mode in (Mode.RECENT, Mode.RANDOM):
-        return _listed(parts, query)
-    if query.mode is Mode.GREP:
-        return _containing(parts, _everything(parts), query.text.split(), query.limit)
+) -> list[Chosen]:
+    if query.mode in listing.MODES:
+        return listing.listed(parts, query)
     ranked = _ranked(parts, query, vectors)
     if query.quoted:
-        ranked = _quoted(parts, query, ranked)
+        ranked = listing.quoted(parts, query, ranked)
     if query.mode is Mode.THREAD:
         return _around(parts, ranked[0], query.limit) if ranked else []
     return ranked[: query.limit]
@@ -127,7 +67,7 @@ def _chosen(
 
 def _ranked(
     parts: Sequence[Part], query: Query, vectors: Mapping[ModelId, rank.Floats]
-) -> list[_Chosen]:
+) -> list[Chosen]:
     """The candidates that have anything for them, best first."""
     terms = asked(query.text)
     by_words = query.mode is not Mode.MEANING
@@ -154,7 +94,7 @@ def _ranked(
     # Equal scores: what was learned last first, then in the order of the file.
     order = np.lexsort((-rows[places], -found.score[places]))
     return [
-        _Chosen(int(which[p]), int(rows[p]), float(found.score[p]), bool(found.weak[p]))
+        Chosen(int(which[p]), int(rows[p]), float(found.score[p]), bool(found.weak[p]))
         for p in places[order[: EXAMINED if query.quoted else query.limit]].tolist()
     ]
 
@@ -168,63 +108,7 @@ def _in_scope(parts: Sequence[Part], rows: Rows, which: Rows) -> NDArray[np.bool
     return inside
 
 
-def _everything(parts: Sequence[Part]) -> list[_Chosen]:
-    """All that is in scope, what was written last first."""
-    newest: list[tuple[int, int, int]] = []
-    for number, each in enumerate(parts):
-        for source, written in sources.by_time(each.view):
-            place = each.index.number_of(source)
-            if place is not None:
-                newest.append((-written, number, place))
-    newest.sort()
-    found: list[_Chosen] = []
-    for _, number, place in newest:
-        held, allowed = parts[number].index.places[place], parts[number].allowed
-        if held is not None and (allowed is None or allowed[held.first]):
-            found += [_Chosen(number, row) for row in range(held.first, held.end)]
-    return found
-
-
-def _listed(parts: Sequence[Part], query: Query) -> list[_Chosen]:
-    every = _everything(parts)
-    if query.text or query.quoted:
-        every = _containing(parts, every, [*query.text.split(), *query.quoted], len(every))
-    if query.mode is Mode.RANDOM:
-        return random.sample(every, min(query.limit, len(every)))
-    return every[: query.limit]
-
-
-def _quoted(parts: Sequence[Part], query: Query, ranked: list[_Chosen]) -> list[_Chosen]:
-    """What holds every quoted phrase first, best first, then the others."""
-    best = _containing(parts, ranked, query.quoted, len(ranked))
-    seen = {(one.part, one.row) for one in best}
-    if len(best) < query.limit:
-        others = _containing(parts, _everything(parts), query.quoted, query.limit)
-        best += [one for one in others if (one.part, one.row) not in seen]
-        seen.update((one.part, one.row) for one in best)
-    return best + [one for one in ranked if (one.part, one.row) not in seen]
-
-
-def _containing(
-    parts: Sequence[Part], chosen: list[_Chosen], phrases: Sequence[str], limit: int
-) -> list[_Chosen]:
-    """Those whose text holds every phrase, whatever the case, the first `limit` of them."""
-    wanted = [_folded(phrase) for phrase in phrases]
-    found: list[_Chosen] = []
-    for one in chosen:
-        text = _text(parts[one.part], one.row)
-        if text is not None and all(phrase in _folded(text) for phrase in wanted):
-            found.append(one)
-            if len(found) >= limit:
-                break
-    return found
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())
-
-
-def _around(parts: Sequence[Part], best: _Chosen, limit: int) -> list[_Chosen]:
+def _around(parts: Sequence[Part], best: Chosen, limit: int) -> list[Chosen]:
     """The best hit and what stands around it in its file, in order."""
     index = parts[best.part].index
     place = index.places[index.place.held[best.row]]
@@ -245,15 +129,11 @@ def _counted(part: Part) -> tuple[int, int]:
     return len(inside) - int(np.count_nonzero(of_memories)), memories
 
 
-def _text(part: Part, row: int) -> str | None:
-    return passages.text(part.view, part.index.rows.held["passage"][row].item())
-
-
-def _hit(parts: Sequence[Part], chosen: _Chosen) -> Hit | None:
+def _hit(parts: Sequence[Part], chosen: Chosen) -> Hit | None:
     part = parts[chosen.part]
     index, view = part.index, part.view
     place = index.places[index.place.held[chosen.row]]
-    text = _text(part, chosen.row)
+    text = part.text(chosen.row)
     if place is None or text is None:
         return None
     row = index.rows.held[chosen.row]

@@ -136,6 +136,28 @@ def asked(query: str) -> Asked:
     return Asked(words, np.unique(np.frombuffer(grams, np.uint32)), stops)
 
 
+def inner(phrase: str) -> Keys:
+    """n-grams that every text has in which the phrase stands, be it in the midst of a word. None
+    where it is too short.
+    """
+    words = _SPELLINGS(_folded(phrase))
+    grams: list[str] = []
+    for place, word in enumerate(words):
+        for run in _RUNS.finditer(word):
+            part = run.group()
+            if run["pairs"]:
+                grams += _windows(part, 2) if len(part) > 1 else part
+            elif run["triples"]:
+                grams += _windows(part, 3) if len(part) > 2 else []
+            else:
+                # Only between two words of the phrase is the end of one the end of a word.
+                left = "_" if place > 0 and run.start() == 0 else ""
+                right = "_" if place + 1 < len(words) and run.end() == len(word) else ""
+                spelled = f"{left}{part}{right}"
+                grams += _windows(spelled, 3) if len(spelled) > 2 else []
+    return np.unique(np.frombuffer(_keys(grams), np.uint32))
+
+
 def word_key(stem: str) -> int:
     """The key of a word as the tokenizer gives it."""
     return zlib.crc32(stem.encode(), _WORD_SEED)

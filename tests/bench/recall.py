@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 
 from geniuzfs.model import ROOT
+from geniuzfs.recall.parts import Shelf, part
 from geniuzfs.recall.query import parse
-from geniuzfs.recall.search import Shelf, part, search
+from geniuzfs.recall.search import search
 from geniuzfs.store.connection import Database
 from tests.bench.corpus import DIMENSION, MODEL, Corpus, fill
 from tests.bench.report import machine

@@ -2,13 +2,14 @@
 
 import threading
 import time
+from unicodedata import normalize
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from geniuzfs.store.terms import Asked, Terms, asked, terms, word_key
+from geniuzfs.store.terms import Asked, Terms, asked, inner, terms, word_key
 
 
 def words_shared(question: Asked, passage: Terms) -> int:
@@ -185,3 +186,15 @@ def test_a_paragraph_takes_a_quarter_of_a_millisecond_at_most() -> None:
         terms(text)
         taken.append(time.perf_counter() - began)
     assert min(taken) < 0.000_25
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(min_size=1, max_size=40), st.data())
+def test_a_text_has_every_inner_gram_of_what_stands_in_it(text: str, data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(first + 1, len(text)))
+    held = set(terms(text).grams.tolist())
+    part = text[first:end]
+    # Unicode joins what stands apart: a combining mark at the border makes another character.
+    if normalize("NFKC", part.casefold()) in normalize("NFKC", text.casefold()):
+        assert set(inner(part).tolist()) <= held
