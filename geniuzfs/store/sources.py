@@ -52,15 +52,17 @@ def chosen(view: View, wanted: Filter) -> list[SourceId]:
 
 def _in_time(view: View, wanted: Filter) -> list[tuple[SourceId, InodeNumber | None]]:
     if wanted.since_ns is None and wanted.until_ns is None:
-        return view.rows("SELECT id, inode FROM sources WHERE rows <> x''")
+        return view.rows("SELECT id, inode FROM sources WHERE state = 'learned'")
     since = -(2**63) if wanted.since_ns is None else wanted.since_ns
     until = 2**63 - 1 if wanted.until_ns is None else wanted.until_ns
     files = view.rows(
-        "SELECT id, inode FROM sources WHERE rows <> x'' AND inode IS NOT NULL AND"
+        "SELECT id, inode FROM sources WHERE state = 'learned' AND inode IS NOT NULL AND"
         " (SELECT mtime_ns >= ? AND mtime_ns < ? FROM inodes WHERE number = inode)",
         (since, until),
     )
-    memories = view.rows("SELECT id, memory FROM sources WHERE rows <> x'' AND memory IS NOT NULL")
+    memories = view.rows(
+        "SELECT id, memory FROM sources WHERE state = 'learned' AND memory IS NOT NULL"
+    )
     kept = [(id_, None) for id_, memory in memories if since <= _kept_ns(view, memory) < until]
     return [*files, *kept]
 
@@ -80,9 +82,11 @@ def by_time(view: View) -> list[tuple[SourceId, int]]:
     """Every source that says something, and when it was written (ns)."""
     files = view.rows(
         "SELECT id, (SELECT mtime_ns FROM inodes WHERE number = inode) FROM sources"
-        " WHERE rows <> x'' AND inode IS NOT NULL"
+        " WHERE state = 'learned' AND inode IS NOT NULL"
     )
-    memories = view.rows("SELECT id, memory FROM sources WHERE rows <> x'' AND memory IS NOT NULL")
+    memories = view.rows(
+        "SELECT id, memory FROM sources WHERE state = 'learned' AND memory IS NOT NULL"
+    )
     return [*files, *((id_, _kept_ns(view, memory)) for id_, memory in memories)]
 
 
