@@ -53,3 +53,19 @@ def test_the_bench_of_lateness_gives_every_probe_for_both_waits() -> None:
                 assert late["count"] > 0
                 assert 0 <= late["p50_ms"] <= late["p99_ms"] <= late["max_ms"]
     assert list(found["idle_cpu"]) == ["stock", "fast"]
+
+
+def test_the_bench_of_recall_gives_times_and_memory_for_each_size() -> None:
+    found = printed("recall.py")
+    assert list(found["results"]) == ["1000"]
+    figures = found["results"]["1000"]
+    assert figures["first_ms"] > 0
+    for name in ("default", "words", "meaning", "beside a writer", "in process", "numpy"):
+        assert 0 < figures[name]["p50"] <= figures[name]["p95"] <= figures[name]["max"]
+    assert figures["before_mb"]["all"] < figures["after_mb"]["all"]
+
+
+def test_the_bench_of_embedding_gives_ratios_to_the_bare_model() -> None:
+    found = printed("embedding.py")
+    assert found["ratios"]
+    assert found["resident_mib"]

@@ -70,6 +70,12 @@ def turns(lines: Lines, blocks: Sequence[Block]) -> list[Block]:
     return marked
 
 
+def spoken(turn: str) -> str:
+    """What is said in a turn, without the name and the time before it."""
+    opening = _TURN.match(turn[:_OPENING])
+    return turn if opening is None else turn[opening.end() :]
+
+
 def _sections(blocks: Sequence[Block]) -> list[tuple[int, Block]]:
     numbered = []
     section = 0

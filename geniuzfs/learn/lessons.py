@@ -10,11 +10,13 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import NamedTuple
 
+from geniuzfs.kinds import told_kinds
+from geniuzfs.learn.dialogue import spoken
 from geniuzfs.learn.paragraphs import Passage, split
 from geniuzfs.learn.states import State, read_text
 from geniuzfs.model import InodeNumber
 from geniuzfs.store import content, passages, paths, tree
-from geniuzfs.store.passages import DIALOGUE, NO_DAY, QUESTION, Key, Lesson, Said, Text
+from geniuzfs.store.passages import DIALOGUE, KINDS, NO_DAY, QUESTION, Key, Lesson, Said, Text
 from geniuzfs.store.terms import terms
 from geniuzfs.store.transactions import View
 
@@ -132,7 +134,7 @@ def _of_text(view: View, text: str, found: list[Passage], title: str, source: st
                 passage.last_line,
                 NO_DAY if passage.day is None else passage.day,
                 _speaker(passage.speaker),
-                (DIALOGUE if passage.dialogue else 0)
+                (DIALOGUE | KINDS * told_kinds(spoken(passage.text)) if passage.dialogue else 0)
                 | (QUESTION if passage.text.endswith(_QUESTION_MARKS) else 0),
             )
         )

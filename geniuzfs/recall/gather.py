@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from geniuzfs.recall.index import NOWHERE, Index
 from geniuzfs.recall.occurrences import Found
 from geniuzfs.recall.rank import KERNEL, REACH, Canvas, Floats, Meaning, alpha, idf
-from geniuzfs.store.passages import DIALOGUE, NO_DAY, QUESTION
+from geniuzfs.store.passages import DIALOGUE, KINDS, NO_DAY, QUESTION
 from geniuzfs.store.terms import Asked
 from geniuzfs.store.transactions import View
 
@@ -258,6 +258,7 @@ def _canvas(index: Index, rows: NDArray[np.int64], places: NDArray[np.int64]) ->
         question=laid(held["flags"] & QUESTION != 0, np.bool_),
         speaker=laid(held["speaker"], np.uint32),
         days=laid(held["day"], np.int32, NO_DAY),
+        kinds=laid(held["flags"] // KINDS, np.uint32),
     )
 
 

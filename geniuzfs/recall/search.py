@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geniuzfs import dates
+from geniuzfs.kinds import asked_kinds
 from geniuzfs.model import ModelId
 from geniuzfs.recall import gather, joined, listing, rank
 from geniuzfs.recall.hits import Hit, Kind
@@ -84,7 +85,8 @@ def _ranked(
     ]
     canvas, words, grams, meaning = joined.joined(evidence)
     rows, which = joined.joined_rows(evidence)
-    question = rank.Question(terms.words, tuple(dates.mentioned(query.text)))
+    mentioned = tuple(dates.mentioned(query.text))
+    question = rank.Question(terms.words, mentioned, asked_kinds(query.text))
     found = rank.rank(
         canvas, words if by_words else None, grams if by_words else None, meaning, question
     )

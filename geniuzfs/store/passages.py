@@ -25,6 +25,8 @@ NO_DAY = -(2**31)
 DIALOGUE = 1
 QUESTION = 2
 """Flags of a row: a turn of a conversation; ends in a question mark."""
+KINDS = 4
+"""Flags from here on: the kinds of answers that a turn could give, as geniuzfs.kinds has them."""
 
 ROW = np.dtype(
     [

@@ -23,6 +23,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run by its path, as a program
+
 from tests.daemon import Daemon
 
 DEPTHS = (1, 5, 10, 20)

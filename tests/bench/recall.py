@@ -26,6 +26,8 @@ from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run by its path, as a program
+
 from geniuzfs.model import ROOT
 from geniuzfs.recall.parts import Shelf, part
 from geniuzfs.recall.query import parse

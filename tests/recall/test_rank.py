@@ -236,7 +236,7 @@ def test_a_passage_of_the_date_that_is_asked_for_gains(
     assert DAY is not None
     question = Question(ASKED.words, (Mention(1999, 1, 1), mention))
     dated = canvas(apart(10, 10), days=[DAY + after, *[NO_DAY] * (REACH + 1)])
-    assert scores(rank(dated, None, None, None, question)) == pytest.approx([0.55 * fit, 0])
+    assert scores(rank(dated, None, None, None, question)) == pytest.approx([0.30 * fit, 0])
 
 
 def habits(**said: object) -> list[float]:
@@ -274,8 +274,26 @@ def test_long_turns_say_more() -> None:
     assert short < long == longer
 
 
+TIME, NAME = 1, 2
+
+
+def of_kinds(asked: int, told: Sequence[int], dialogue: bool = True) -> list[float]:
+    kinds = np.array(told, np.uint32)
+    places = dataclasses.replace(canvas([10] * len(told), dialogue=dialogue), kinds=kinds)
+    return scores(rank(places, None, None, None, Question(ASKED.words, kinds=asked)))
+
+
+def test_a_turn_that_could_give_the_kind_of_answer_that_is_asked_for_gains() -> None:
+    plain = habits(dialogue=True)[0]
+    told = [0, TIME, NAME, TIME | NAME]
+    assert of_kinds(TIME, told) == pytest.approx([plain, plain + 0.1, plain, plain + 0.1])
+    assert of_kinds(TIME | NAME, told) == pytest.approx([plain, *[plain + 0.1] * 3])
+    assert of_kinds(0, told) == pytest.approx([plain] * 4)
+
+
 def test_notes_have_no_habits() -> None:
     assert habits(questions=[1], speakers=[7, 8, 0]) == [0, 0, 0]
+    assert of_kinds(TIME, [TIME, NAME], dialogue=False) == [0, 0]
 
 
 def test_what_nothing_speaks_for_is_weak() -> None:
@@ -349,6 +367,7 @@ def canvases(size: int) -> st.SearchStrategy[Canvas]:
         question=arrays.arrays(np.bool_, size),
         speaker=arrays.arrays(np.uint32, size, elements=st.integers(0, 3)),
         days=arrays.arrays(np.int32, size, elements=st.sampled_from([NO_DAY, -9, 0, 19_000])),
+        kinds=st.none() | arrays.arrays(np.uint32, size, elements=st.integers(0, 3)),
     )
 
 
@@ -379,6 +398,7 @@ QUESTIONS = st.builds(
     dates=st.lists(
         st.sampled_from([Mention(2022, 1, 8), Mention(None, 1, None), Mention(2022, None, None)])
     ).map(tuple),
+    kinds=st.integers(0, 3),
 )
 
 
