@@ -32,6 +32,8 @@ CATCH_UP_SECONDS = 2.0
 MODEL_SECONDS = 3.0
 """For the question's vector: 10 ms, and 2 s where the helper has to start first."""
 
+CLOSE_SECONDS = 1.0
+
 _REMEMBERED = 256
 """Questions whose vectors are kept."""
 
@@ -98,11 +100,12 @@ class Asking:
             return passages.state(one.shelf.database.view, inode)
 
     def close(self) -> None:
-        """Give all folders back."""
+        """Give all folders back, but for those that are being asked still."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         for one in self._folders.values():
-            with one.lock:
+            if one.lock.acquire(timeout=CLOSE_SECONDS):
                 one.shelf.database.close()
+                one.lock.release()
         self._folders.clear()
 
     def _opened(self, folder: Folder) -> _Open:

@@ -62,7 +62,10 @@ def mount(
         options = fs.Options(
             target, alone, read_only, allow_other, tuple(o for e in extra for o in e.split(","))
         )
-        fs.serve(geniuz, options, ready, geniuz)
+        try:
+            fs.serve(geniuz, options, ready, geniuz)
+        finally:
+            geniuz.close()  # the last one to close a database empties its log
 
 
 class _reporting:
