@@ -7,7 +7,7 @@ how a text is split or what it means.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, NewType
+from typing import Any, NamedTuple, NewType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,9 +180,7 @@ def waiting(view: View) -> Waiting:
 
 def learned(view: View, key: Key) -> tuple[str, bytes] | None:
     """State and hash of what was learned last from `key`; None: never looked at."""
-    row: tuple[str, bytes] | None = view.row(
-        "SELECT state, hash FROM sources WHERE inode IS ? AND memory IS ?", key
-    )
+    row: tuple[str, bytes] | None = _source_row(view, "state, hash", key)
     return row
 
 
@@ -255,9 +253,16 @@ def _passages(txn: Txn, lesson: Lesson) -> tuple[dict[bytes, Known], list[tuple[
     return passages, new
 
 
+def _source_row(view: View, columns: str, key: Key) -> Any:
+    # Not `inode IS ? AND memory IS ?`: SQLite then looks through all that have no memory.
+    if key.inode is not None:
+        return view.row(f"SELECT {columns} FROM sources WHERE inode = ?", (key.inode,))
+    return view.row(f"SELECT {columns} FROM sources WHERE memory = ?", (key.memory,))
+
+
 def _put_source(txn: Txn, key: Key, lesson: Lesson, rows: Rows) -> SourceId:
     values = (lesson.state, lesson.hash, rows.tobytes())
-    row = txn.row("SELECT id FROM sources WHERE inode IS ? AND memory IS ?", key)
+    row = _source_row(txn, "id", key)
     if row is None:
         txn.run(
             "INSERT INTO sources (inode, memory, state, hash, rows) VALUES (?, ?, ?, ?, ?)",

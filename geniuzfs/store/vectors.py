@@ -77,7 +77,8 @@ def want(txn: Txn, name: ModelId) -> ModelKey:
 
 def drop_unwanted(txn: Txn) -> None:
     """Forget the vectors of other models than the wanted one."""
-    txn.run("DELETE FROM models WHERE wanted = 0")
+    if txn.row("SELECT 1 FROM models WHERE wanted = 0") is not None:
+        txn.run("DELETE FROM models WHERE wanted = 0")
 
 
 def awaiting(
@@ -113,6 +114,9 @@ def put(
 def seal(txn: Txn, model: ModelKey) -> bool:
     """Put the next BLOCK vectors that are in no block into one; False when there are fewer."""
     through = _through(txn, model)
+    newest: int = txn.row("SELECT coalesce(max(id), 0) FROM vectors")[0]
+    if newest - through < BLOCK:
+        return False
     rows = txn.rows(
         "SELECT id, passage, vector FROM vectors WHERE model = ? AND id > ? ORDER BY id LIMIT ?",
         (model, through, BLOCK),
