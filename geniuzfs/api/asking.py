@@ -90,6 +90,7 @@ class Asking:
                 ]
                 result = search.search(parts, query, question.vectors)
                 waiting = sum(_waiting(part) for part in parts)
+        question.finish(set())  # may know by now why there is no model
         self._remember(query.text, question.vectors)
         return _answer(asked, query, result, question, waiting)
 

@@ -4,20 +4,36 @@ Hides: which process learns which folder: the one that holds its `Turn`; another
 Promises: new folders are taken in as they appear.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import NamedTuple, TypeVar
 
 from geniuzfs.embed.standing import lowest_priority
+from geniuzfs.errors import ModelUnavailable, TooLate
 from geniuzfs.folders.registry import Folder
-from geniuzfs.learn.learner import Learner, Turn
-from geniuzfs.learn.waking import Stream, Waking
+from geniuzfs.learn.learner import RETRY_SECONDS, Learner, Turn
+from geniuzfs.learn.waking import SAFETY_SECONDS, Stream, Waking
 from geniuzfs.model import FolderId
 from geniuzfs.ports import Embedder
+from geniuzfs.store import passages
 from geniuzfs.store.connection import Database
 from geniuzfs.store.passages import Waiting
 
+RESTS = 4
+"""For each second of work, while others save: the kernel shares the CPU among sessions, so beside
+a saver of another one the lowest priority alone does little. Nobody waits for what is learned:
+a question learns the words that it needs.
+"""
+
+T = TypeVar("T")
+
 LOOK_SECONDS = 0.5
 """Between two looks at what another process learns."""
+
+MODEL_SECONDS = 60.0
+"""For a helper that has to start on a busy machine."""
 
 
 class Progress(NamedTuple):
@@ -42,12 +58,16 @@ class Learning:
         folders: Callable[[], Sequence[Folder]],
         open_: Callable[[Folder], Database],
         embedder: Embedder,
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
+        self._retry_seconds = retry_seconds
         self._folders = folders
         self._open_folder = open_
         self._embedder = embedder
         self._held: dict[FolderId, _Folder] = {}
         self._mine: set[FolderId] = set()
+        self._others_note = ""
+        self._preparing = ThreadPoolExecutor(1, thread_name_prefix="preparing")
 
     def __enter__(self) -> "Learning":
         self._take_in()
@@ -59,13 +79,20 @@ class Learning:
             folder.learner.close()
         self._held.clear()
         self._mine.clear()
+        self._preparing.shutdown()
+
+    def again(self) -> None:
+        """Have every file and memory looked at again; texts that are known keep their vectors."""
+        for folder in self._held.values():
+            with folder.database.txn() as txn:
+                passages.everything_again(txn)
 
     def until_done(self) -> Iterator[Progress]:
         """Tell how much is due, again and again, until that is nothing, or nothing more can be
         done without a model. Where another process learns a folder, wait for it.
         """
-        waking = Waking(None)
-        try:
+        before: Progress | None = None
+        with closing(Waking(None)) as waking:
             while True:
                 worked = self._step()
                 progress = self.progress()
@@ -76,42 +103,65 @@ class Learning:
                     return
                 if not worked:
                     self._claim()
+                    self._others_note = self._model_note() if progress == before else ""
+                    before = progress
                     waking.wait(LOOK_SECONDS)
-        finally:
-            waking.close()
 
     def follow(self, parent: Stream) -> None:
-        """Learn what is due whenever something is, at the lowest priority, until `parent`, a pipe,
-        is closed at its other end.
+        """Learn what is due whenever something is, until `parent`, a pipe, is closed at its other
+        end. At the lowest priority, but for the transactions.
         """
-        lowest_priority()
-        waking = Waking(parent)
-        while True:
-            self._take_in()
-            waking.watch(folder.database.wal_path for folder in self._held.values())
-            while self._step():
-                if not waking.wait(0):
+        # A thread of the lowest priority that loses the CPU while it holds the write lock keeps
+        # every saver waiting: on a busy machine for 100 ms, where the work were 5.
+        self._preparing.submit(lowest_priority).result()
+        with closing(Waking(parent)) as waking:
+            while True:
+                self._take_in()
+                waking.watch(folder.database.wal_path for folder in self._held.values())
+                while (rest := self._step_in_turn()) is not None:
+                    if waking.over(rest):
+                        return
+                if not waking.wait(min(SAFETY_SECONDS, self._retry_seconds)):
                     return
-            if not waking.wait():
-                return
 
     def progress(self) -> Progress:
         """How much is due now."""
         due = [folder.learner.waiting() for folder in self._held.values()]
         total = Waiting(sum(one.sources for one in due), sum(one.passages for one in due))
         notes = [folder.learner.model_note for folder in self._held.values()]
-        return Progress(*total, next((note for note in notes if note), ""))
+        return Progress(*total, next((note for note in notes if note), self._others_note))
 
     def _step(self) -> bool:
         """A step in each folder that is ours; whether any had something to do."""
         worked = [self._held[id_].learner.step() for id_ in self._mine]
         return any(worked)
 
+    def _model_note(self) -> str:
+        """Why another process, which learns in our place, gets no vectors; "" while it may."""
+        try:
+            self._embedder.query("?", self._embedder.model(), MODEL_SECONDS)
+        except TooLate:
+            return ""
+        except ModelUnavailable as error:
+            return str(error)
+        return ""
+
+    def _aside(self, work: Callable[[], T]) -> T:
+        return self._preparing.submit(work).result()
+
+    def _step_in_turn(self) -> float | None:
+        """A step, and how many seconds to rest after it; None: there was nothing to do."""
+        begun = time.process_time()
+        if not self._step():
+            return None
+        others = [self._held[id_].learner.others_wrote() for id_ in self._mine]
+        return RESTS * (time.process_time() - begun) if any(others) else 0.0
+
     def _take_in(self) -> None:
         for folder in self._folders():
             if folder.identity.id not in self._held:
                 database = self._open_folder(folder)
-                learner = Learner(database, self._embedder)
+                learner = Learner(database, self._embedder, self._retry_seconds, self._aside)
                 self._held[folder.identity.id] = _Folder(database, learner, Turn(database))
         self._claim()
 

@@ -14,7 +14,9 @@ import trio
 from geniuzfs.config import Config
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-"""Seconds before one that died is started again: doubled each time it dies."""
+"""Seconds before one that died is started again: doubled each time it dies, unless it lived
+for longer than the longest pause.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -26,6 +28,7 @@ async def keep_learning(config: Config, alone: str | None) -> None:
         command += ["--in", alone]
     pause = FIRST_PAUSE
     while True:
+        begun = trio.current_time()
         process = await trio.lowlevel.open_process(
             command, stdin=subprocess.PIPE, env=config.environment()
         )
@@ -39,6 +42,8 @@ async def keep_learning(config: Config, alone: str | None) -> None:
             if process.stdin is not None:
                 with trio.CancelScope(shield=True):
                     await process.stdin.aclose()
+        if trio.current_time() - begun > LONGEST_PAUSE:
+            pause = FIRST_PAUSE
         _log.info("the learner ended with %d; it is started again in %d s", status, pause)
         await trio.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE)

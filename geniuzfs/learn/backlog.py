@@ -7,7 +7,8 @@ else learns the same file meanwhile, it is learned once. A crash leaves what was
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol, TypeVar
 
 from geniuzfs.learn import lessons
 from geniuzfs.learn.ignore import Ignored, is_short_lived, is_temporary
@@ -19,23 +20,44 @@ from geniuzfs.store.passages import NotKnown, Waiting
 from geniuzfs.store.terms import Terms
 from geniuzfs.store.transactions import Txn, View
 
-FILES_A_STEP = 64
-PASSAGES_A_STEP = 128
-"""A step's transaction holds the write lock for some 10 ms then."""
+FILES_A_STEP = 32
+PASSAGES_A_STEP = 64
+"""A step's transaction holds the write lock for some 3 ms then."""
 
 LEARNINGS_KEPT = 100_000
 
 PASSING_BY_NS = 60_000_000_000
 """`tmp1a2b3c4d` is what many programs call a file that they rename a moment later."""
 
+T = TypeVar("T")
+
 _log = logging.getLogger(__name__)
+
+
+class Aside(Protocol):
+    """Carries out what holds no lock, where and with the priority that its maker wants."""
+
+    def __call__(self, work: Callable[[], T]) -> T: ...
+
+
+def here(work: Callable[[], T]) -> T:
+    """At once, in this thread."""
+    return work()
+
+
+class _Work(NamedTuple):
+    """What a step is to write."""
+
+    directories: list[InodeNumber]
+    prepared: list[tuple[int, Prepared]]
 
 
 class Backlog:
     """Learns the words of a folder's files and memories. For one thread at a time."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, aside: Aside = here) -> None:
         self._database = database
+        self._aside = aside
         self._rules: list[tuple[bytes, bytes]] = []
         self._ignored = Ignored({})
 
@@ -47,21 +69,14 @@ class Backlog:
 
     def step(self) -> bool:
         """Learn some of what is due; False when nothing is. Raises Busy."""
-        with self._database.snapshot() as view:
-            directories = passages.due_rules(view)
-            files = [] if directories else passages.due(view, FILES_A_STEP)
-            memories = [] if directories or files else passages.due_memories(view, FILES_A_STEP)
-            if not directories and not files and not memories:
-                return False
-            self._read_rules(view)
-            prepared = list(self._prepared(view, files, memories))
-            if not directories and not prepared:
-                return False
+        work = self._aside(self._prepare)
+        if work is None:
+            return False
         with self._database.txn() as txn:
-            for directory in directories:
+            for directory in work.directories:
                 passages.look_again(txn, directory, paths.files_beneath(txn, directory))
             new: list[tuple[PassageId, Terms]] = []
-            for since_ns, each in prepared:
+            for since_ns, each in work.prepared:
                 new += self._learn(txn, since_ns, each)
             passages.index(txn, sorted(new, key=lambda one: one[0]))
         return True
@@ -79,26 +94,49 @@ class Backlog:
 
     def tidy(self) -> bool:
         """Merge some of the index; False when there is nothing to do."""
-        with self._database.snapshot() as view:
-            ids = postings.to_merge(view)
-            merged = postings.merge(view, ids) if ids else None
+        merged = self._aside(self._merged)
         if merged is None:
             return False
+        steps = merged.steps()
         written: int | None = None
-        for step in merged.steps():
+        while (step := self._aside(lambda: next(steps, None))) is not None:
             with self._database.txn() as txn:
                 written = step.write(txn, written)
         with self._database.txn() as txn:
             passages.prune_learnings(txn, LEARNINGS_KEPT)
         return True
 
+    def _merged(self) -> postings.Merged | None:
+        with self._database.snapshot() as view:
+            ids = postings.to_merge(view)
+            return postings.merge(view, ids) if ids else None
+
+    def _prepare(self) -> _Work | None:
+        """A step's work; None when nothing is due."""
+        with self._database.snapshot() as view:
+            directories = passages.due_rules(view)
+            files = [] if directories else self._files(view)
+            memories = [] if directories or files else passages.due_memories(view, FILES_A_STEP)
+            if not directories and not files and not memories:
+                return None
+            self._read_rules(view)
+            return _Work(directories, list(self._prepared(view, files, memories)))
+
+    def _files(self, view: View) -> list[tuple[InodeNumber, int]]:
+        """The newest that are due, without those that are passing by: they hold nothing up."""
+        limit = FILES_A_STEP
+        while True:
+            due = passages.due(view, limit)
+            found = [one for one in due if not self._is_passing_by(view, *one)]
+            if found or len(due) < limit:
+                return found[:FILES_A_STEP]
+            limit *= 4
+
     def _prepared(
         self, view: View, files: list[tuple[InodeNumber, int]], memories: list[str]
     ) -> Iterator[tuple[int, Prepared]]:
         held = 0
         for inode, since_ns in files:
-            if self._is_passing_by(view, inode, since_ns):
-                continue
             prepared = lessons.of_file(view, inode, self._covers)
             yield since_ns, prepared
             held += prepared.passages

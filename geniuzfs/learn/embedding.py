@@ -6,9 +6,10 @@ its passage is still there; without a model nothing is lost but time.
 """
 
 import logging
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
+from geniuzfs.errors import ModelUnavailable
 from geniuzfs.model import ModelId, PassageId
 from geniuzfs.ports import Embedder, Vectors
 from geniuzfs.store import vectors
@@ -16,6 +17,12 @@ from geniuzfs.store.connection import Database
 
 AT_ONCE = 64
 """Passages of one call: about a second's work, and what is done anew after a crash."""
+
+CALLS_AHEAD = 2
+"""One that the model works at, and one that is next."""
+
+WAIT_SECONDS = 0.25
+"""On a busy machine a call may take a minute: words that are due meanwhile don't wait for it."""
 
 STORED_AT_ONCE = 64
 """Vectors of one transaction: it holds the write lock for 2 ms."""
@@ -38,35 +45,45 @@ class Embedding:
         self._database = database
         self._embedder = embedder
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="embedding")
-        self._ahead: _Ahead | None = None
+        self._ahead: list[_Ahead] = []
 
     def step(self) -> bool:
-        """Embed some of what waits; False when nothing does. Raises ModelUnavailable and Busy."""
+        """Embed some of what waits; False when nothing does. Where the model needs longer than
+        WAIT_SECONDS, a later step stores what it gives. Raises ModelUnavailable and Busy.
+        """
         model = self._embedder.model()
         self._choose(model)
-        now = self._ahead or self._begin(model, [])
-        self._ahead = None
-        if now is None:
+        self._ahead = [call for call in self._ahead if call.model == model]
+        if len(self._ahead) < CALLS_AHEAD:
+            self._begin(model)
+        if not self._ahead:
             return self._tidy(model)
-        # The next ones first, so that the model has something to do while these are stored.
-        self._ahead = self._begin(model, now.passages) if now.model == model else None
-        found = now.vectors.result()
-        if now.model == model:
-            self._store(model, now.passages, found)
+        first = self._ahead[0]
+        if first.vectors not in wait([first.vectors], WAIT_SECONDS).done:
+            return True
+        try:
+            found = first.vectors.result()
+        except ModelUnavailable:
+            self._ahead.clear()  # after a failure all is asked for anew
+            raise
+        self._begin(model)  # so that the model has something to do while these are stored
+        self._ahead.remove(first)
+        self._store(model, first.passages, found)
         return True
 
     def close(self) -> None:
         """End the thread; what is on its way is dropped and still waits in the database."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, model: ModelId, after: list[PassageId]) -> _Ahead | None:
-        rows = vectors.awaiting(self._database.view, AT_ONCE + len(after))
-        rows = [row for row in rows if row[0] not in set(after)][:AT_ONCE]
-        if not rows:
-            return None
-        texts = [text for _, text in rows]
-        call = self._thread.submit(self._embedder.passages, texts, model)
-        return _Ahead(model, [passage for passage, _ in rows], call)
+    def _begin(self, model: ModelId) -> None:
+        """Have the model embed the next ones, beyond those that are on their way."""
+        ahead = {passage for call in self._ahead for passage in call.passages}
+        rows = vectors.awaiting(self._database.view, AT_ONCE + len(ahead))
+        rows = [row for row in rows if row[0] not in ahead][:AT_ONCE]
+        if rows:
+            texts = [text for _, text in rows]
+            call = self._thread.submit(self._embedder.passages, texts, model)
+            self._ahead.append(_Ahead(model, [passage for passage, _ in rows], call))
 
     def _choose(self, model: ModelId) -> None:
         """Have passages wait for `model`, if they wait for another one."""

@@ -2,7 +2,8 @@
 
 Hides: in which order things are learned, and that there is one learner a folder. Promises: what
 is due comes before what is merely useful; a model that is away delays vectors alone, and is
-asked again every RETRY_SECONDS. A learner that is killed leaves everything still due.
+asked again every RETRY_SECONDS, or at once when another one is chosen. A learner that is killed
+leaves everything still due.
 """
 
 import fcntl
@@ -12,13 +13,17 @@ from contextlib import suppress
 from io import FileIO
 
 from geniuzfs.errors import Busy, ModelUnavailable
-from geniuzfs.learn.backlog import Backlog
+from geniuzfs.learn.backlog import Aside, Backlog, here
 from geniuzfs.learn.embedding import Embedding
+from geniuzfs.model import ModelId
 from geniuzfs.ports import Embedder
 from geniuzfs.store.connection import Database
 from geniuzfs.store.passages import Waiting
 
 RETRY_SECONDS = 30.0
+
+LOG_PAGES = 4_000
+"""Pages (16 MiB) in the write-ahead log that start a checkpoint: a mount counts its own alone."""
 
 _log = logging.getLogger(__name__)
 
@@ -26,10 +31,20 @@ _log = logging.getLogger(__name__)
 class Learner:
     """Learns one folder. For one thread."""
 
-    def __init__(self, database: Database, embedder: Embedder) -> None:
+    def __init__(
+        self,
+        database: Database,
+        embedder: Embedder,
+        retry_seconds: float = RETRY_SECONDS,
+        aside: Aside = here,
+    ) -> None:
         self._database = database
-        self._backlog = Backlog(database)
+        self._retry_seconds = retry_seconds
+        self._backlog = Backlog(database, aside)
         self._embedding = Embedding(database, embedder)
+        self._embedder = embedder
+        self._version: object = None
+        self._away: ModelId | None = None
         self._asked_again = 0.0
         self.model_note = ""
         """Why there are no vectors at the moment; "" while there are."""
@@ -41,20 +56,29 @@ class Learner:
     def step(self) -> bool:
         """Do some of what there is to do; False when there is nothing, or nothing can be done."""
         try:
-            return self._backlog.step() or self._embed() or self._backlog.tidy()
+            worked = self._backlog.step() or self._embed() or self._backlog.tidy()
+            if self._database.wal_pages > LOG_PAGES:
+                self._database.checkpoint(hold_writers=False)
         except Busy:  # another holds the lock for longer than the database waits
             return True
+        return worked
 
     def waiting(self) -> Waiting:
         """How much is due."""
         return self._backlog.waiting()
+
+    def others_wrote(self) -> bool:
+        """Whether anybody else has committed something since the last call."""
+        before, self._version = self._version, self._database.view.row("PRAGMA data_version")
+        return before != self._version
 
     def close(self) -> None:
         self._embedding.close()
         self._database.close()
 
     def _embed(self) -> bool:
-        if self.model_note and time.monotonic() < self._asked_again:
+        early = time.monotonic() < self._asked_again
+        if self.model_note and early and self._away == self._chosen():
             return False
         try:
             done = self._embedding.step()
@@ -62,10 +86,18 @@ class Learner:
             if str(error) != self.model_note:
                 _log.info("no vectors: %s", error)
             self.model_note = str(error)
-            self._asked_again = time.monotonic() + RETRY_SECONDS
+            self._away = self._chosen()
+            self._asked_again = time.monotonic() + self._retry_seconds
             return False
         self.model_note = ""
         return done
+
+    def _chosen(self) -> ModelId | None:
+        """None: that can't be read."""
+        try:
+            return self._embedder.model()
+        except ModelUnavailable:
+            return None
 
 
 class Turn:

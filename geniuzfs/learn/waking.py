@@ -11,7 +11,7 @@ from typing import Protocol
 
 from inotify_simple import INotify, flags
 
-SETTLE_MS = 500
+SETTLE_SECONDS = 0.5
 """From a commit to the look at it: an editor's save is several, and recall looks by itself."""
 
 SAFETY_SECONDS = 10.0
@@ -37,15 +37,21 @@ class Waking:
 
     def wait(self, seconds: float = SAFETY_SECONDS) -> bool:
         """Until something was committed, or for `seconds`. False: it is time to end."""
-        sources: list[Stream] = [self._inotify]
-        if self._parent is not None:
-            sources.append(self._parent)
-        ready, _, _ = select.select(sources, [], [], seconds)
-        if self._parent is not None and self._parent in ready:
-            return False
-        if ready:
-            self._inotify.read(timeout=0, read_delay=SETTLE_MS)
-        return True
+        committed = self._inotify in self._ready([self._inotify], seconds)
+        if committed:
+            self._ready([], SETTLE_SECONDS)
+            self._inotify.read(timeout=0)
+        return not self.over()
+
+    def over(self, seconds: float = 0.0) -> bool:
+        """Whether it is time to end: wait for that so long."""
+        return bool(self._ready([], seconds))
+
+    def _ready(self, sources: list[Stream], seconds: float) -> list[Stream]:
+        """Those of `sources`, and the parent, for whom there is something to read."""
+        parent = [self._parent] if self._parent is not None else []
+        ready, _, _ = select.select([*sources, *parent], [], [], seconds)
+        return ready
 
     def close(self) -> None:
         self._inotify.close()

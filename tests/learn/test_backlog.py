@@ -244,3 +244,19 @@ def test_two_that_learn_at_once_learn_everything_once(database: Database) -> Non
     finally:
         with_other.close()
     assert len(taught(database)) == 101
+
+
+def test_markup_that_says_nothing_is_not_learned(database: Database) -> None:
+    write(
+        database, "a.md", "+---+---+\n\nSaid.\n\n</aside>\n\n<!-- a\ncomment -->\n\n😀\n\n* * *\n"
+    )
+    learn(database, FakeEmbedder())
+    assert taught(database) == {"Said.", "😀"}
+
+
+def test_a_file_name_in_capitals_is_found_by_its_words(database: Database) -> None:
+    write(database, "ReadingTime.md", "Words a minute.")
+    for number in range(9):
+        write(database, f"{number}.md", f"Something read {number} times.")
+    learn(database)
+    assert Asker(database).texts("reading time")[0] == "Words a minute."
