@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from geniuzfs.recall.index import NOWHERE, Index
 from geniuzfs.recall.occurrences import Found
-from geniuzfs.recall.rank import KERNEL, REACH, Canvas, Floats, Meaning, alpha, idf
+from geniuzfs.recall.rank import KERNEL, REACH, Canvas, Floats, Meaning, idf, leaning
 from geniuzfs.store.passages import DIALOGUE, KINDS, NO_DAY, QUESTION
 from geniuzfs.store.terms import Asked
 from geniuzfs.store.transactions import View
@@ -268,7 +268,8 @@ def _work_out_norms(index: Index, rows: NDArray[np.int64]) -> None:
     if not len(missing):
         return
     nearest, place, slot = index.nearest, index.place.held, index.slot.held
-    share = alpha(index.rows.held["words"][missing])
+    held = index.rows.held[missing]
+    share = leaning(held["words"], held["flags"] & DIALOGUE != 0)
     total = nearest.decoded(nearest.vector[slot[missing]])
     for distance, weight in KERNEL.items():
         near = missing + distance

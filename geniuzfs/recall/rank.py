@@ -163,8 +163,16 @@ def alpha(words: Floats) -> Floats:
     return np.minimum(1.0, 45.0 / np.maximum(words, 1.0)).astype(np.float32)
 
 
+def leaning(words: Floats, dialogue: Flags) -> Floats:
+    """`alpha`, halved outside conversations: a paragraph of a note says more by itself than a turn
+    does. In two projects' documentation hit@1 rises from .468 to .613 (tests/bench/notes.py), on
+    XQuAD's articles by .002 to .005; turns want all of it (LoCoMo: .555 against .537).
+    """
+    return alpha(words) * np.where(dialogue, np.float32(1), np.float32(0.5))
+
+
 def windowed(values: Floats, share: Floats) -> Floats:
-    """`values` (..., C) with their neighbours' mixed in; `share`: `alpha` of each place."""
+    """`values` (..., C) with their neighbours' mixed in; `share`: `leaning` of each place."""
     around = np.zeros_like(values)
     part = np.empty_like(values)
     for distance, weight in KERNEL.items():
@@ -192,7 +200,7 @@ def rank(
     one can be believed; t is that belief, 0 to 1; V is how far a passage's cosine is above the
     mean, relative to the best; D, how well its date fits.
     """
-    share = alpha(canvas.words) * canvas.filled
+    share = leaning(canvas.words, canvas.dialogue) * canvas.filled
     by_words = _explained(canvas.words, share, words)
     by_grams = _explained(canvas.grams, share, grams)
     enough = _ENOUGH_TRIGRAMS if _has_terms(words) else _ENOUGH_PAIRS

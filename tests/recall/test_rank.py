@@ -25,6 +25,7 @@ from geniuzfs.recall.rank import (
     Ranked,
     alpha,
     idf,
+    leaning,
     rank,
     windowed,
 )
@@ -90,11 +91,11 @@ def test_a_word_that_the_best_passage_has_gives_its_whole_weight() -> None:
 def test_a_match_counts_for_its_neighbours_by_the_kernel() -> None:
     # Three passages of ten words, of which the second matches.
     found = rank(canvas([10, 10, 10]), matches([0, 1, 0]), None, None, ASKED)
-    around = [10 + 4 + 2.5, 7 + 10 + 4, 4 + 7 + 10]
+    around = [10 + 2 + 1.25, 3.5 + 10 + 2, 2 + 3.5 + 10]  # half the kernel: no conversation
     mean = sum(around) / 3
     explained = [
         count / (count + SATURATION * (1 - LENGTH + LENGTH * length / mean))
-        for count, length in zip([0.4, 1, 0.7], around, strict=True)
+        for count, length in zip([0.2, 1, 0.35], around, strict=True)
     ]
     expected = [0.36 * one / max(explained) for one in explained]
     assert scores(found) == pytest.approx(expected, rel=1e-5)
@@ -173,11 +174,11 @@ def test_a_vector_alone_orders_by_cosine() -> None:
 
 
 def test_neighbours_vectors_count_by_the_kernel() -> None:
-    share = alpha(floats([10, 10]))
+    share = leaning(floats([10, 10]), np.array([True, True]))
     vectors = floats([[1, 0], [0, 1]])
     norm = np.linalg.norm(windowed(vectors.T.copy(), share), axis=0).astype(np.float32)
     held = Meaning(floats([1, 0]), np.ones(2, np.bool_), norm, 0.0)
-    found = rank(canvas([10, 10]), None, None, held, ASKED)
+    found = rank(canvas([10, 10], dialogue=True), None, None, held, ASKED)
     assert found.cosine.tolist() == pytest.approx(
         [1 / math.hypot(1, 0.4), 0.7 / math.hypot(0.7, 1)], rel=1e-5
     )
@@ -450,3 +451,10 @@ def test_sixty_terms_over_six_thousand_places_take_4_ms_at_most() -> None:
         rank(places, words, grams, held, ASKED)
         taken.append(time.perf_counter() - began)
     assert min(taken) < 0.004
+
+
+def test_neighbours_count_half_outside_conversations() -> None:
+    words = floats([10, 90])
+    turns, prose = np.array([True, True]), np.array([False, False])
+    assert leaning(words, turns).tolist() == alpha(words).tolist()
+    assert leaning(words, prose).tolist() == (alpha(words) / 2).tolist()
