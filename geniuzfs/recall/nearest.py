@@ -43,10 +43,10 @@ class Nearest:
         self._blocks: list[int] = []
         self._after = 0
         self._known = 0
-        self._codes = Growing(np.int8, [np.zeros((0, 0), np.int8)])
-        self._scales = Growing(np.float32, [])
-        self._passages = Growing(np.int64, [])
-        self._slots = Growing(np.int64, [])
+        self._codes = Growing(np.int8, np.zeros((0, 0), np.int8))
+        self._scales = Growing(np.float32)
+        self._passages = Growing(np.int64)
+        self._slots = Growing(np.int64)
         self.vector = np.zeros(0, np.int32)
         """Slot → number of its vector; NONE where there is none. May be shorter than the slots."""
 
@@ -114,16 +114,16 @@ class Nearest:
         return self.model is not None and wanted is not None and wanted[0] == self.model.key
 
     def _load(self, view: View, model: Model) -> None:
-        found = [vectors.block(view, id_) for id_ in vectors.blocks(view, model.key)]
         self._after = vectors.sealed_through(view, model.key)
-        if found:
-            self._codes = Growing(np.int8, [block.codes for block in found])
-        self._scales = Growing(np.float32, [block.scales for block in found])
-        self._passages = Growing(np.int64, [block.passages for block in found])
+        for id_ in vectors.blocks(view, model.key):
+            block = vectors.block(view, id_)
+            if not len(self):
+                self._codes = Growing.with_room(np.int8, model.vectors, block.codes.shape[1])
+            self._take(block)
 
     def _take(self, codes: Codes) -> None:
-        if not len(self):  # only now is the dimension known
-            self._codes = Growing(np.int8, [codes.codes])
+        if not self._codes.held.shape[1]:  # only now is the dimension known
+            self._codes = Growing(np.int8, codes.codes)
         else:
             self._codes.extend(codes.codes)
         self._scales.extend(codes.scales)

@@ -30,7 +30,7 @@ MOST = 8
 _LEAST = 4
 """Segments that become one at least."""
 
-_WHOLE = 4_096
+WHOLE = 4_096
 """Passages up to which a segment is one bucket and is read whole: 3 MB at most."""
 
 _BUCKETS = 4_096
@@ -148,8 +148,9 @@ def add(txn: Txn, passages: Sequence[PassageId], terms: Sequence[Terms]) -> None
     _write(txn, id_, 0, postings)
 
 
-def to_merge(view: View) -> list[int]:
-    """Segments that should become one; [] when there is nothing to do.
+def to_merge(view: View, most: int = MOST, largest: int = LARGEST) -> list[int]:
+    """Segments that should become one, of `largest` passages; [] as long as there are no more than
+    `most` that could.
 
     The smallest ones, up to one that is twice as large as all of them together: so a
     passage is written anew some log3(65,536) = 10 times at most, when it came alone.
@@ -157,14 +158,14 @@ def to_merge(view: View) -> list[int]:
     sizes = view.rows(
         "SELECT length(passages) / 8 AS size, id FROM segments WHERE ready = 1 AND size <= ?"
         " ORDER BY size, id",
-        (LARGEST // 2,),
+        (largest // 2,),
     )
-    if len(sizes) <= MOST:
+    if len(sizes) <= most:
         return []
     chosen: list[int] = []
     total = 0
     for size, id_ in sizes:
-        if total + size > LARGEST or (len(chosen) >= _LEAST and size > 2 * total):
+        if total + size > largest or (len(chosen) >= _LEAST and size > 2 * total):
             break
         chosen.append(id_)
         total += size
@@ -207,7 +208,7 @@ class Merged(NamedTuple):
 
     def steps(self) -> Iterator["Step"]:
         """What to write, a transaction each, so that savers get their turn in between."""
-        buckets = 1 if len(self.passages) <= _WHOLE else _BUCKETS
+        buckets = 1 if len(self.passages) <= WHOLE else _BUCKETS
         if buckets == 1:
             yield Step(self, buckets, [(0, self.postings)], last=True)
             return
@@ -233,6 +234,10 @@ class Step(NamedTuple):
             if len(part.keys):
                 _write(txn, id_, number, part)
         if self.last:
+            here = sum(_is_listed(txn, old) for old in self.merged.of)
+            if here < len(self.merged.of):  # another process was faster
+                txn.run("DELETE FROM segments WHERE id = ?", (id_,))
+                return id_
             txn.run("UPDATE segments SET ready = 1 WHERE id = ?", (id_,))
             for old in self.merged.of:
                 txn.run("DELETE FROM segments WHERE id = ?", (old,))
@@ -252,6 +257,10 @@ def drop_all(txn: Txn) -> None:
 def bucket_of(key: int, buckets: int) -> int:
     """Where a term stands: crc32 spreads well, so its low bits do."""
     return key & (buckets - 1)
+
+
+def _is_listed(view: View, id_: int) -> bool:
+    return view.row("SELECT 1 FROM segments WHERE id = ? AND ready = 1", (id_,)) is not None
 
 
 def _said(view: View, passages: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -163,3 +163,26 @@ def test_terms_that_are_not_there_are_not_found() -> None:
     places, at = nothing.find(np.array([1, 2], np.uint32))
     assert (places.tolist(), at.tolist()) == ([], [])
     assert nothing.slice(1) == (0, 0)
+
+
+def test_two_that_merge_the_same_segments_leave_one(index: Database) -> None:
+    for number in range(1, 6):
+        put(index, {number: {7: number}})
+    ids = postings.segment_ids(index.view)
+    merges = [postings.merge(index.view, ids) for _ in range(2)]
+    for merged in merges:
+        for step in merged.steps():
+            with index.txn() as txn:
+                step.write(txn, None)
+    assert held(index) == {number: {7: number} for number in range(1, 6)}
+    assert index.view.row("SELECT count(*) FROM segments") == (1,)
+
+
+def test_small_segments_alone_become_a_small_one(index: Database) -> None:
+    put(index, {number: {number: 1} for number in range(1, 4_000)})
+    for number in range(4_000, 4_030):
+        put(index, {number: {number: 1}})
+    assert postings.to_merge(index.view, 40, postings.WHOLE) == []
+    chosen = postings.to_merge(index.view, 20, postings.WHOLE)
+    assert len(chosen) == 30
+    assert postings.segment_ids(index.view)[0] not in chosen
