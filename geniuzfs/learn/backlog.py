@@ -24,7 +24,7 @@ FILES_A_STEP = 32
 PASSAGES_A_STEP = 64
 """A step's transaction holds the write lock for some 3 ms then."""
 
-SMALL_SEGMENTS = 3 * postings.MOST
+SMALL_SEGMENTS = 2 * postings.MOST
 """Small segments that recall puts up with: each costs it 0.1 ms."""
 
 LEARNINGS_KEPT = 100_000

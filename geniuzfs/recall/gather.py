@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from geniuzfs.recall.index import NOWHERE, Index
+from geniuzfs.recall.index import Index
 from geniuzfs.recall.occurrences import Found
 from geniuzfs.recall.rank import KERNEL, REACH, Canvas, Floats, Meaning, idf, leaning
+from geniuzfs.recall.slots import NOWHERE
 from geniuzfs.store.passages import DIALOGUE, KINDS, NO_DAY, QUESTION
 from geniuzfs.store.terms import Asked
 from geniuzfs.store.transactions import View
@@ -64,8 +65,11 @@ def gather(
 ) -> Evidence:
     """What one folder has to say. `allowed`: row → whether it is in scope; None: all are."""
     passages = index.passages if allowed is None else int(np.count_nonzero(allowed))
-    words = _Terms(index, index.find(view, asked.words), passages, allowed)
-    grams = _Terms(index, index.find(view, asked.grams), passages, allowed)
+    of_words, of_grams, stops = index.segments.find(
+        view, index.passages, asked.words, asked.grams, counted=asked.stops
+    )
+    words = _Terms(index, of_words, passages, allowed)
+    grams = _Terms(index, of_grams, passages, allowed)
     near = None if question is None else _Near(index, question, allowed)
     picked = [
         _best(words.own_scores("words"), PICKED),
@@ -86,7 +90,7 @@ def gather(
         grams.context(rows, places),
         words.frequencies,
         grams.frequencies,
-        index.anywhere(view, asked.stops),
+        stops.everywhere > 0,
         passages,
         None if near is None else near.meaning(rows, places),
         0 if near is None else near.meant,
@@ -153,7 +157,7 @@ class _Terms:
         """Rows that stand beneath the headings and file names that hold most of the terms."""
         contexts, which = np.unique(self._contexts.where, return_inverse=True)
         scores = np.bincount(which, self._weights[self._contexts.terms], len(contexts))
-        first, stretch = self._index.first.held, self._index.stretch.held
+        first, stretch = self._index.slots.first.held, self._index.slots.stretch.held
         rows = [
             np.arange(first[slot], first[slot] + min(stretch[slot], CONTEXT_ROWS), dtype=np.int64)
             for slot in contexts[np.argsort(-scores, kind="stable")[:CONTEXTS]].tolist()
@@ -205,9 +209,7 @@ class _Near:
         chosen = _best(self._in_scope + 1, PICKED)
         if self._rows is not None:
             return self._rows[chosen]
-        slots = self._index.nearest.slot_of(chosen)
-        rows: NDArray[np.int64] = self._index.first.held[slots].astype(np.int64)
-        return rows[rows >= 0]
+        return self._index.slots.rows_of(self._index.nearest.slot_of(chosen))
 
     def meaning(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> Meaning:
         """What the ranking wants to know of the canvas."""

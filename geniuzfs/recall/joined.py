@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geniuzfs.recall.gather import Evidence
-from geniuzfs.recall.index import NOWHERE
 from geniuzfs.recall.rank import REACH, Canvas, Floats, Matches, Meaning, idf
+from geniuzfs.recall.slots import NOWHERE
 from geniuzfs.store.passages import NO_DAY
 
 _EMPTY = {"days": NO_DAY}

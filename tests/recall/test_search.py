@@ -227,9 +227,9 @@ def flat(index: Index) -> dict[str, object]:
             held = index.rows.held[place.first : place.end]
             rows[place.source] = [tuple(row) for row in held.tolist()]
     where = {}
-    for slot, id_ in enumerate(index.ids.held.tolist()):
-        if index.first.held[slot] >= 0:
-            all_ = sorted([int(index.first.held[slot]), *index.others.get(slot, [])])
+    for slot, id_ in enumerate(index.slots.ids.held.tolist()):
+        if index.slots.first.held[slot] >= 0:
+            all_ = sorted([int(index.slots.first.held[slot]), *index.slots.others.get(slot, [])])
             where[id_] = (
                 [
                     (
@@ -238,12 +238,12 @@ def flat(index: Index) -> dict[str, object]:
                     )
                     for row in all_
                 ],
-                int(index.stretch.held[slot]),
-                bool(index.shared.held[slot]),
+                int(index.slots.stretch.held[slot]),
+                bool(index.slots.shared.held[slot]),
             )
     vectors = {
         id_: index.nearest.vector[slot] >= 0
-        for slot, id_ in enumerate(index.ids.held.tolist())
+        for slot, id_ in enumerate(index.slots.ids.held.tolist())
         if id_ in where
     }
     return {
