@@ -32,6 +32,8 @@ _QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e", "\u2047", "\u2048")
 _TAG = re.compile(r"<!--.*?-->|</?[A-Za-z][^<>]*>", re.DOTALL)
 _SIGN = re.compile(r"[A-Za-z0-9]|[^\x00-\x7f]")
 
+_YEAR = re.compile(r"\d{4}")
+_COUNT = re.compile(r"(?<![0-9A-Za-z])[0-9]{1,3}(?![0-9A-Za-z])")
 _JOINED = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 Covers = Callable[[bytes], bool]
@@ -117,8 +119,12 @@ def _of_bytes(view: View, name: bytes, held: bytes, source: str) -> Lesson:
 
 
 def _title(name: str) -> str:
-    """What a file's name says: without its ending, and `ReadingTime` in two words as well."""
+    """What a file's name says: without its ending and counting numbers (`07 plan.md`), which meet
+    all kinds of numbers in questions; and `ReadingTime` in two words as well.
+    """
     stem = name.rpartition(".")[0] or name
+    if _YEAR.search(stem) is None:
+        stem = _COUNT.sub(" ", stem)
     spaced = _JOINED.sub(" ", stem)
     return stem if spaced == stem else f"{stem} {spaced}"
 

@@ -30,7 +30,7 @@ from geniuzfs.recall.rank import (
     windowed,
 )
 
-SATURATION, LENGTH = 1.0, 0.7
+SATURATION, LENGTH = 0.8, 0.7
 ASKED = Question(np.array([7], np.uint32))
 
 
@@ -98,7 +98,7 @@ def test_a_match_counts_for_its_neighbours_by_the_kernel() -> None:
         for count, length in zip([0.2, 1, 0.35], around, strict=True)
     ]
     expected = [0.36 * one / max(explained) for one in explained]
-    assert scores(found) == pytest.approx(expected, rel=1e-5)
+    assert scores(found) == pytest.approx(expected, rel=1e-4)
     assert scores(found)[2] > scores(found)[0]
 
 
@@ -164,7 +164,7 @@ def test_the_nearest_vector_gets_the_whole_weight_and_far_ones_are_held() -> Non
         meaning(apart(0.9, 0.8, 0.2), 0.8),
         ASKED,
     )
-    assert scores(found) == pytest.approx([0.94, 0.66, 0.66 - 0.5 * 0.28], rel=1e-5)
+    assert scores(found) == pytest.approx([1.02, 0.66, 0.66 - 0.5 * 0.36], rel=1e-4)
     assert found.cosine[found.score > -np.inf].tolist() == pytest.approx([0.9, 0.8, 0.2])
 
 
