@@ -26,7 +26,9 @@ def serve_beside(
     """
     home, mountpoint = directory / "home", directory / "mount"
     owner = (os.getuid(), os.getgid())
-    geniuz = runtime.geniuz(Config(home, mountpoint, DEFAULT_CONTENT_LIMIT, fast_wait, owner))
+    geniuz = runtime.geniuz(
+        Config(home, mountpoint, DEFAULT_CONTENT_LIMIT, fast_wait, owner, learns=False)
+    )
 
     async def run() -> None:
         await beside()
