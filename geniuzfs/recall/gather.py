@@ -52,7 +52,7 @@ class Evidence(NamedTuple):
     """(T,): in how many passages in scope each stands."""
     gram_frequencies: NDArray[np.int64]
     stops: NDArray[np.bool_]
-    """Which of the question's stop-words stand anywhere."""
+    """Which of the question's stop-words stand anywhere in scope."""
     passages: int
     """In scope."""
     meaning: Meaning | None
@@ -65,9 +65,7 @@ def gather(
 ) -> Evidence:
     """What one folder has to say. `allowed`: row → whether it is in scope; None: all are."""
     passages = index.passages if allowed is None else int(np.count_nonzero(allowed))
-    of_words, of_grams, stops = index.segments.find(
-        view, index.passages, asked.words, asked.grams, counted=asked.stops
-    )
+    of_words, of_grams = index.segments.find(view, index.passages, asked.words, asked.grams)
     words = _Terms(index, of_words, passages, allowed)
     grams = _Terms(index, of_grams, passages, allowed)
     near = None if question is None else _Near(index, question, allowed)
@@ -90,7 +88,7 @@ def gather(
         grams.context(rows, places),
         words.frequencies,
         grams.frequencies,
-        stops.everywhere > 0,
+        index.segments.stand(view, asked.stops, allowed),
         passages,
         None if near is None else near.meaning(rows, places),
         0 if near is None else near.meant,

@@ -87,7 +87,7 @@ def _possible(part: Part, phrases: Sequence[str]) -> Possible:
     for phrase in phrases:
         keys = inner(phrase)
         if len(keys):
-            found, _ = index.segments.find(part.view, index.passages, keys)
+            (found,) = index.segments.find(part.view, index.passages, keys)
             rows = np.bincount(found.passages.where, minlength=len(possible))
             possible = possible & (rows >= np.count_nonzero(found.read))
     return possible

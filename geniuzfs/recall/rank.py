@@ -48,14 +48,19 @@ _DATE = 0.30  # with .55 all that was said that day stands before the answer: hi
 _KIND = 0.1
 
 # The share of a question that its best passage explains when words can be believed. A question
-# in another language stays below: its words find .11 of it, in its own .32 (German) to .48.
-_ENOUGH_WORDS = 0.25
-_ENOUGH_TRIGRAMS = 0.30
-_ENOUGH_PAIRS = 0.15  # n-grams of scripts without spaces: fewer of them are shared by chance
+# in another language stays below: its words find .12 of it, in its own .35 (German) to .53.
+_ENOUGH_WORDS = 0.31
+_ENOUGH_TRIGRAMS = 0.375
+_ENOUGH_PAIRS = 0.19  # n-grams of scripts without spaces: fewer of them are shared by chance
 
 _SATURATION = 0.8  # BM25's k1
 _LENGTH = 0.7  # and b
 _CONTEXT = 0.5  # titles as file names: +.002 on XQuAD, +.004 with the question in another language
+
+# Evidence is told as a share of these.
+_FULL_WORDS = 0.28
+_FULL_TRIGRAMS = 0.335
+_FULL_PAIRS = 0.165
 
 # Below these a passage is weak: by words alone, by meaning alone, by both. The question may be in
 # another language where all are weak by words: then one that has not even _FOREIGN is judged by
@@ -146,7 +151,7 @@ class Ranked:
     weak: Flags
     """The evidence says that this is probably no answer. A label, no reason to hide it."""
     lexical: Floats
-    """What words or n-grams explain of the question; 1 and more: enough to believe them."""
+    """What words or n-grams explain of the question; 1 and more: as much as can be wished."""
     cosine: Floats
     """Cosine with the passage and its neighbours; 0 where unknown."""
 
@@ -219,7 +224,8 @@ def rank(
         score += np.float32(_DATE) * _dated(canvas.days, question.dates)
     if canvas.dialogue.any():
         score += _habits(canvas, question)
-    lexical = np.maximum(by_words / _ENOUGH_WORDS, by_grams / enough)
+    full = _FULL_TRIGRAMS if _has_terms(words) else _FULL_PAIRS
+    lexical = np.maximum(by_words / _FULL_WORDS, by_grams / full)
     # Rounded, for vector units work out the last places of an array in another way than the others,
     # and equal passages are to be equal.
     score = np.round(score, 5)

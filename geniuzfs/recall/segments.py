@@ -24,7 +24,8 @@ POSTINGS = 300_000
 TELLING = 50
 """Passages that may all hold a term which is still worth asking for."""
 
-_NO_KEYS = np.zeros(0, np.uint32)
+SAMPLED = 10_000
+"""Postings of a stop-word that are looked at, evenly."""
 
 
 class _Held:
@@ -64,14 +65,11 @@ class Segments:
             self._buckets.clear()
             self._cached = 0
 
-    def find(
-        self, view: View, passages: int, *groups: Keys, counted: Keys = _NO_KEYS
-    ) -> list[Found]:
+    def find(self, view: View, passages: int, *groups: Keys) -> list[Found]:
         """Where terms stand, among so many passages, for each group of them: of very many postings
-        those of the rarest terms (POSTINGS). Of those that are only `counted`, last, whether they
-        stand anywhere. In one pass, which takes 1 ms with 20 segments.
+        those of the rarest terms (POSTINGS). In one pass, which takes 1 ms with 20 segments.
         """
-        keys = np.concatenate((*groups, counted))
+        keys = np.concatenate(groups)
         parts = [(held, list(self._parts(view, held, keys))) for held in self._segments.values()]
         everywhere = np.zeros(len(keys), np.int64)
         for _, found in parts:
@@ -83,8 +81,24 @@ class Segments:
             span = slice(first, first + len(group))
             results.append(self._found(parts, span, everywhere, passages))
             first += len(group)
-        unread = np.zeros(len(counted), np.bool_)
-        return [*results, Found(joined([]), joined([]), everywhere[first:], unread)]
+        return results
+
+    def stand(self, view: View, keys: Keys, allowed: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        """Which of these terms stand anywhere in scope, as far as SAMPLED postings of each tell."""
+        found = np.zeros(len(keys), np.bool_)
+        for held in self._segments.values():
+            for part, places, at in self._parts(view, held, keys):
+                for place, where in zip(places.tolist(), at.tolist(), strict=True):
+                    found[place] = found[place] or self._stands(held, part, where, allowed)
+        return found
+
+    def _stands(
+        self, held: _Held, part: Postings | Picked, at: int, allowed: NDArray[np.bool_] | None
+    ) -> bool:
+        rows = self._rows_of(held)[part.sampled(at, SAMPLED)]
+        if allowed is None:
+            return bool((rows != GONE).any())
+        return bool(allowed[rows[rows >= 0]].any())
 
     def _found(
         self,

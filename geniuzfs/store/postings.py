@@ -77,6 +77,11 @@ class Postings(NamedTuple):
             return 0, 0
         return int(self.offsets[place]), int(self.offsets[place + 1])
 
+    def sampled(self, place: int, most: int) -> Ordinals:
+        """About `most` of the ordinals of the term at `place`, evenly."""
+        first, end = int(self.offsets[place]), int(self.offsets[place + 1])
+        return self.ordinals[first : end : (end - first) // most + 1]
+
     def taken(self, places: NDArray[np.int64]) -> tuple[Ordinals, Counts]:
         """Ordinals and counts of the terms at `places`, one after the other."""
         lengths = self.lengths(places)
@@ -100,6 +105,10 @@ class Picked:
     def lengths(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many postings the terms at `places` have."""
         return np.array([len(self._ordinals[place]) for place in places.tolist()], np.int64)
+
+    def sampled(self, place: int, most: int) -> Ordinals:
+        """About `most` of the ordinals of the term at `place`, evenly."""
+        return self._ordinals[place][:: len(self._ordinals[place]) // most + 1]
 
     def taken(self, places: NDArray[np.int64]) -> tuple[Ordinals, Counts]:
         """Ordinals and counts of the terms at `places`, one after the other."""

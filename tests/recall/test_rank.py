@@ -85,7 +85,7 @@ def test_a_word_that_the_best_passage_has_gives_its_whole_weight() -> None:
     found = rank(canvas([10]), matches([1]), None, None, ASKED)
     assert found.score[0] == pytest.approx(0.36)
     # BM25: 1 / (1 + k1) of the question, over what is enough to believe words.
-    assert found.lexical[0] == pytest.approx(1 / (1 + SATURATION) / 0.25)
+    assert found.lexical[0] == pytest.approx(1 / (1 + SATURATION) / 0.28)
 
 
 def test_a_match_counts_for_its_neighbours_by_the_kernel() -> None:
@@ -151,7 +151,7 @@ def test_a_stray_word_does_not_outweigh_meaning() -> None:
 
 def test_grams_of_scripts_without_spaces_are_believed_sooner() -> None:
     """A question without words is Chinese or the like."""
-    grams = matches([1], unfound=2)
+    grams = matches([1], unfound=1.8)
     assert rank(canvas([10]), matches(), grams, None, ASKED).score[0] == pytest.approx(0.30)
     assert rank(canvas([10]), matches([0]), grams, None, ASKED).score[0] < 0.15
 
