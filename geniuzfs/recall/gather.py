@@ -24,7 +24,7 @@ PICKED = 192
 512 hit@10 on 2,760 turns of LoCoMo is .889 to .891, and without any such choice .889.
 """
 
-OWN_POSTINGS = 150_000
+OWN_POSTINGS = 100_000
 """Postings by which candidates are picked, of the rarest terms first: 20 ns each."""
 
 CONTEXTS = 32

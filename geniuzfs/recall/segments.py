@@ -18,8 +18,8 @@ from geniuzfs.store.transactions import View
 _CACHED_BYTES = 96 * 1024 * 1024
 """Of decoded buckets of large segments."""
 
-POSTINGS = 300_000
-"""Postings that one question reads at most, of words and of n-grams each: 8 ms."""
+POSTINGS = 200_000
+"""Postings that one question reads at most, of words and of n-grams each: 5 ms."""
 
 TELLING = 50
 """Passages that may all hold a term which is still worth asking for."""
