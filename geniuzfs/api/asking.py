@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from threading import Lock
 from typing import NamedTuple
 
-from geniuzfs.errors import Busy, ModelUnavailable
+from geniuzfs.errors import ModelUnavailable, StoreError
 from geniuzfs.folders.registry import Folder
 from geniuzfs.learn.backlog import Backlog
 from geniuzfs.model import FolderId, InodeNumber, ModelId
@@ -179,7 +179,7 @@ class _Question:
 def _catch_up(one: _Open) -> None:
     try:
         one.backlog.catch_up(CATCH_UP_SECONDS)
-    except Busy as error:  # what is left is counted in the answer
+    except StoreError as error:  # what is left is counted in the answer
         _log.info("%s: not caught up: %s", one.shelf.database.path, error)
 
 

@@ -160,3 +160,14 @@ def test_folders_are_asked_together(database: Database, tmp_path: Path, embedder
     assert answer.searched.meaning
     asker.asking.close()
     other.close()
+
+
+def test_a_full_disk_delays_learning_and_not_the_answer(database: Database, asker: Asker) -> None:
+    write(database, "old.md", "Learned before.")
+    asker.ask("learned")
+    write(database, "new.md", " ".join(f"word{n}" for n in range(7_000)))
+    for one in asker.asking._folders.values():
+        one.shelf.database.view.row("PRAGMA max_page_count = 1")  # as large as it is, no larger
+    answer = asker.ask("learned before")
+    assert [hit.text for hit in answer.hits] == ["Learned before."]
+    assert answer.searched.waiting > 0
