@@ -47,15 +47,18 @@ class Request(NamedTuple):
 class Trace:
     """`with Trace(directory, pid) as trace:` follows the process; `calls()` when it is over.
 
-    `inject`: faults, as strace's -e inject= takes them.
+    `inject`: faults, as strace's -e inject= takes them. `only`: follow calls on this path alone.
     """
 
-    def __init__(self, directory: Path, pid: int, inject: str | None = None) -> None:
+    def __init__(
+        self, directory: Path, pid: int, inject: str | None = None, only: str | None = None
+    ) -> None:
         if shutil.which("strace") is None:
             pytest.skip("needs strace: apt-get install strace")
         self._output = directory / "strace.out"
         faults = ["-e", f"inject={inject}"] if inject else []
         self._command = ["strace", "-f", "-y", "-xx", "-s", "32", "-e", f"trace={_CALLS}", *faults]
+        self._command += ["-P", only] if only else []
         self._command += ["-o", str(self._output), "-p", str(pid)]
 
     def __enter__(self) -> Self:
