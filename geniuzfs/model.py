@@ -8,6 +8,9 @@ FolderId = NewType("FolderId", str)
 """A folder's UUID, in upper case: its identity, wherever the file lies."""
 
 PassageId = NewType("PassageId", int)
+MemoryId = NewType("MemoryId", str)
+"""A kept memory's UUID as the database has it: in upper case but for what other tools chose."""
+
 ModelId = NewType("ModelId", str)
 """An embedding model and its weights' version: vectors of different ids are never compared."""
 
@@ -77,6 +80,18 @@ class Identity(NamedTuple):
     description: str
     created_at: str
     """UTC, `YYYY-MM-DD HH:MM:SS`."""
+
+
+class Memory(NamedTuple):
+    """What was kept on purpose. It never changes."""
+
+    id: MemoryId
+    content: str
+    gist: str
+    created_at: str
+    """UTC, `YYYY-MM-DD HH:MM:SS`."""
+    parent: MemoryId
+    """What it continues; itself where it begins a thread."""
 
 
 class Scope(NamedTuple):

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from geniuzfs.api import keeping
 from geniuzfs.api.asking import Asked, Asking
+from geniuzfs.api.keeping import Held
 from geniuzfs.api.learning import Learning
 from geniuzfs.config import Config
 from geniuzfs.errors import Busy, NotFound, StoreDamaged
@@ -106,6 +108,26 @@ class Geniuz:
     def mounted(self) -> list[Path]:
         """Where the data directory is mounted; dead mounts too."""
         return [mount.target for mount in mounts.ours(self.config.home)]
+
+    # Kept memories
+
+    def keep(
+        self, name: str | None, text: str, gist: str | None = None, parent: str | None = None
+    ) -> Held:
+        """Keep a memory in the folder called `name`, or in the first one. Raises NotFound for the
+        name, and UsageError for text that can't be kept or a `parent` that several have.
+        """
+        self.begin()
+        folder = self.folders()[0] if name is None else self.folder(name)
+        now_ns = self.clock.now_ns()
+        return keeping.keep(self._open_patiently, folder, text, gist, parent, now_ns)
+
+    def open_memory(self, name: str | None, address: str) -> Held:
+        """The memory of that address, or whose ID begins so, in the folder called `name` or in
+        any. Raises NotFound, and UsageError where it is no address or several have it.
+        """
+        folders = self.folders() if name is None else [self.folder(name)]
+        return keeping.find(self._open_patiently, folders, address)
 
     # Questions
 

@@ -19,6 +19,7 @@ def main() -> None:
     # Imported here, since the commands import `cli` from this module.
     from geniuzfs.cli import (  # noqa: F401
         check,
+        keep,
         learn,
         model,
         mount,

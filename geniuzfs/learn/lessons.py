@@ -5,7 +5,6 @@ same bytes under the same name make the same lesson; texts that are known alread
 worked out again; nothing is written here.
 """
 
-import json
 import re
 from collections.abc import Callable
 from hashlib import blake2b
@@ -15,8 +14,8 @@ from geniuzfs.kinds import told_kinds
 from geniuzfs.learn.dialogue import spoken
 from geniuzfs.learn.paragraphs import Passage, split
 from geniuzfs.learn.states import State, read_text
-from geniuzfs.model import InodeNumber
-from geniuzfs.store import content, passages, paths, tree
+from geniuzfs.model import InodeNumber, MemoryId
+from geniuzfs.store import content, memories, passages, paths, tree
 from geniuzfs.store.passages import DIALOGUE, KINDS, NO_DAY, QUESTION, Key, Lesson, Said, Text
 from geniuzfs.store.terms import terms
 from geniuzfs.store.transactions import View
@@ -72,10 +71,10 @@ def of_file(view: View, inode: InodeNumber, covers: Covers) -> Prepared:
 def of_memory(view: View, uuid: str) -> Prepared:
     """The lesson of a kept memory: what it says, beneath its gist."""
     key = Key(None, uuid)
-    row = view.row("SELECT payload FROM memories WHERE memory_uuid = ?", (uuid,))
-    if row is None:
+    memory = memories.memory(view, MemoryId(uuid))
+    if memory is None:
         return Prepared(key, None)
-    text, gist = _said_in(row[0])
+    text, gist = memory.content, memory.gist
     gist = "" if text.startswith(gist.removesuffix("...")) else gist
     return _changed(
         view,
@@ -84,17 +83,6 @@ def of_memory(view: View, uuid: str) -> Prepared:
         text.encode("utf-8", "replace"),
         lambda: _of_text(view, text, split(text, ""), gist, uuid),
     )
-
-
-def _said_in(payload: str) -> tuple[str, str]:
-    """Content and gist. What can't be read, which check names, says nothing."""
-    try:
-        held = json.loads(payload)
-    except ValueError:
-        return "", ""
-    found = held if isinstance(held, dict) else {}
-    content, gist = found.get("content"), found.get("gist")
-    return content if isinstance(content, str) else "", gist if isinstance(gist, str) else ""
 
 
 def _changed(

@@ -4,12 +4,12 @@ Hides: that a file's time and labels are its inode's, and that a memory has neit
 directory nor label.
 """
 
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from geniuzfs.errors import NotFound
 from geniuzfs.model import ROOT, InodeNumber
 from geniuzfs.store import paths
+from geniuzfs.store.memories import kept_ns
 from geniuzfs.store.passages import SourceId
 from geniuzfs.store.transactions import View
 
@@ -111,10 +111,4 @@ def labels(view: View, source: SourceId) -> dict[str, str]:
 
 def _kept_ns(view: View, memory: str) -> int:
     row = view.row("SELECT created_at FROM memories WHERE memory_uuid = ?", (memory,))
-    if row is None:
-        return 0
-    try:
-        kept = datetime.strptime(row[0], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
-    except ValueError:
-        return 0
-    return int(kept.timestamp()) * 1_000_000_000
+    return 0 if row is None else kept_ns(row[0])

@@ -1,0 +1,121 @@
+"""`geniuzfs keep`: what it prints, what it refuses, how it exits."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from geniuzfs import runtime
+from geniuzfs.api import Geniuz
+from geniuzfs.config import Config
+from geniuzfs.errors import NotFound, UsageError
+
+
+def run(
+    home: Path, *arguments: str, given: bytes = b"", exits: int = 0
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "geniuzfs", *arguments],
+        env={**os.environ, "GENIUZ_HOME": str(home)},
+        input=given.decode("utf-8", "surrogateescape"),
+        errors="surrogateescape",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == exits, done.stderr
+    return done
+
+
+@pytest.fixture
+def geniuz(tmp_path: Path) -> Geniuz:
+    made = runtime.geniuz(Config.from_environment({"GENIUZ_HOME": str(tmp_path / "home")}))
+    made.begin()
+    return made
+
+
+def test_a_memory_is_kept_on_first_use_and_its_address_printed(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    done = run(home, "keep", "Tea", "at", "four.")
+    address = done.stdout.removeprefix("kept ").removesuffix("\n")
+    assert done.stderr == ""
+    answer = run(home, "recall", "--mode", "words", "tea").stdout
+    assert answer.startswith(f"- Tea at four. [{address}, ")
+
+
+def test_the_text_comes_from_a_file_or_from_standard_input(tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_bytes("Kätzchen\n".encode())
+    for content, given in ((f"@{tmp_path}/note.md", b""), ("-", "Kätzchen".encode())):
+        done = run(tmp_path / "home", "keep", "-c", content, "--json", given=given)
+        kept = json.loads(done.stdout)
+        assert kept["gist"] == "Kätzchen"
+        assert (kept["parent"], kept["parent_unknown"], kept["folder"]) == (
+            None,
+            False,
+            "My memory",
+        )
+        assert kept["uuid"].startswith(kept["address"][9:])
+
+
+def test_a_thread_is_continued_and_an_unknown_parent_is_said(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    root = json.loads(run(home, "keep", "root", "--json").stdout)
+    done = run(home, "keep", "child", "-p", root["address"], "--json")
+    assert json.loads(done.stdout)["parent"] == root["uuid"]
+    done = run(home, "keep", "orphan", "-p", "DEADBEEF", "--json")
+    assert json.loads(done.stdout)["parent_unknown"] is True
+    assert done.stderr == "geniuzfs: no memory is called DEADBEEF: a new thread was begun\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "code"),
+    [
+        (("keep",), b"", 2),
+        (("keep", ""), b"", 2),
+        (("keep", "  "), b"", 2),
+        (("keep", "-c", "-"), b" \n", 2),
+        (("keep", "-c", "-"), b"\xff", 2),
+        (("keep", "-c", "-"), b"a\0b", 2),
+        (("keep", "text", "-c", "text"), b"", 2),
+        (("keep", "-c", "@/nowhere"), b"", 1),
+        (("keep", "text", "--in", "nowhere"), b"", 1),
+    ],
+)
+def test_what_can_not_be_kept_is_refused_in_one_line(
+    tmp_path: Path, arguments: tuple[str, ...], given: bytes, code: int
+) -> None:
+    done = run(tmp_path / "home", *arguments, given=given, exits=code)
+    assert done.stdout == ""
+    assert done.stderr.startswith("geniuzfs: ")
+    assert done.stderr.count("\n") == 1
+
+
+# The use case
+
+
+def test_a_memory_opens_by_its_address_in_whichever_folder_it_is(geniuz: Geniuz) -> None:
+    (geniuz.config.home / "work").mkdir()
+    (geniuz.config.home / "work" / "memory.db").touch()
+    one, other = geniuz.keep(None, "at home"), geniuz.keep("work", "at work")
+    assert {folder.name for folder in (one.folder, other.folder)} == {"My memory", "work"}
+    for held in (one, other):
+        for name in (None, held.folder.name):
+            for text in (held.address, held.memory.id, held.memory.id[:8].lower()):
+                assert geniuz.open_memory(name, text) == held._replace(parent_unknown=False)
+    with pytest.raises(NotFound):
+        geniuz.open_memory("work", one.address)
+    with pytest.raises(NotFound):
+        geniuz.open_memory(None, f"{other.folder.identity.id[:8]}:{one.memory.id[:8]}")
+    with pytest.raises(UsageError):
+        geniuz.open_memory(None, "tea at four")
+
+
+def test_what_lies_in_another_folder_is_not_continued(geniuz: Geniuz) -> None:
+    (geniuz.config.home / "work").mkdir()
+    (geniuz.config.home / "work" / "memory.db").touch()
+    root = geniuz.keep(None, "root")
+    assert not geniuz.keep(None, "child", parent=root.address).parent_unknown
+    assert geniuz.keep("work", "child", parent=root.address).parent_unknown
