@@ -1,9 +1,10 @@
 """Which requests are for real files and which for generated ones.
 
-Hides: that there are two kinds. Their numbers and those of their handles tell them apart, and
+Hides: that there are several kinds. Their numbers and those of their handles tell them apart, and
 a look at the name tells the few that are reserved, so a request for a real file pays 0.04 us
 of some 10. Refuses: making or renaming anything to a reserved name
-(EPERM) and any change beneath a generated directory (EROFS).
+(EPERM) and any change beneath a generated directory (EROFS; of memories, which are kept for good,
+EPERM), but for a new file in `.memories`.
 """
 
 import contextlib
@@ -23,6 +24,7 @@ from pyfuse3 import (
 )
 
 from geniuzfs.fs.generated import STATE, Generated
+from geniuzfs.fs.memories import KEPT, Memories
 from geniuzfs.fs.operations import Operations
 from geniuzfs.fs.places import RESERVED
 from geniuzfs.fs.virtual import VIRTUAL
@@ -34,10 +36,14 @@ _Reply = Coroutine[Any, Any, _R]
 class Dispatch(pyfuse3.Operations):
     """One mount: `real` files and those that are `generated`."""
 
-    def __init__(self, real: Operations, generated: Generated) -> None:
+    def __init__(self, real: Operations, generated: Generated, memories: Memories) -> None:
         super().__init__()
         self._real = real
         self._generated = generated
+        self._memories = memories
+
+    def _other(self, number: int) -> Generated | Memories:
+        return self._memories if number >= KEPT else self._generated
 
     # pyfuse3 awaits what it is given, so what only passes a request on need not be async. Each is
     # written out: a common one with *args and **kwargs cost 0.2 us.
@@ -48,7 +54,7 @@ class Dispatch(pyfuse3.Operations):
         self, parent_inode: int, name: bytes, ctx: RequestContext
     ) -> _Reply[EntryAttributes]:
         if parent_inode >= VIRTUAL:
-            return self._generated.lookup(parent_inode, name, ctx)
+            return self._other(parent_inode).lookup(parent_inode, name, ctx)
         if name in RESERVED:
             return self._lookup_reserved(parent_inode, name, ctx)
         return self._real.lookup(parent_inode, name, ctx)
@@ -82,6 +88,8 @@ class Dispatch(pyfuse3.Operations):
     def create(
         self, parent_inode: int, name: bytes, mode: int, flags: int, ctx: RequestContext
     ) -> _Reply[tuple[FileInfo, EntryAttributes]]:
+        if parent_inode >= KEPT:
+            return self._memories.create(parent_inode, name, mode, flags, ctx)
         _check_new(parent_inode, name)
         return self._real.create(parent_inode, name, mode, flags, ctx)
 
@@ -124,13 +132,13 @@ class Dispatch(pyfuse3.Operations):
         await self._generated.forget(inode_list)
 
     def readlink(self, inode: int, ctx: RequestContext) -> _Reply[bytes]:
-        chosen = self._generated if inode >= VIRTUAL else self._real
+        chosen = self._real if inode < VIRTUAL else self._other(inode)
         return chosen.readlink(inode, ctx)
 
     # Attributes
 
     def getattr(self, inode: int, ctx: RequestContext) -> _Reply[EntryAttributes]:
-        chosen = self._generated if inode >= VIRTUAL else self._real
+        chosen = self._real if inode < VIRTUAL else self._other(inode)
         return chosen.getattr(inode, ctx)
 
     def setattr(
@@ -141,67 +149,67 @@ class Dispatch(pyfuse3.Operations):
         fh: int | None,
         ctx: RequestContext,
     ) -> _Reply[EntryAttributes]:
-        chosen = self._generated if inode >= VIRTUAL else self._real
+        chosen = self._real if inode < VIRTUAL else self._other(inode)
         return chosen.setattr(inode, attr, fields, fh, ctx)
 
     def getxattr(self, inode: int, name: bytes, ctx: RequestContext) -> _Reply[bytes]:
-        chosen = self._generated if inode >= VIRTUAL or name == STATE else self._real
+        chosen = self._real if inode < VIRTUAL and name != STATE else self._other(inode)
         return chosen.getxattr(inode, name, ctx)
 
     def setxattr(self, inode: int, name: bytes, value: bytes, ctx: RequestContext) -> _Reply[None]:
-        chosen = self._generated if inode >= VIRTUAL or name == STATE else self._real
+        chosen = self._real if inode < VIRTUAL and name != STATE else self._other(inode)
         return chosen.setxattr(inode, name, value, ctx)
 
     def removexattr(self, inode: int, name: bytes, ctx: RequestContext) -> _Reply[None]:
-        chosen = self._generated if inode >= VIRTUAL or name == STATE else self._real
+        chosen = self._real if inode < VIRTUAL and name != STATE else self._other(inode)
         return chosen.removexattr(inode, name, ctx)
 
     def listxattr(self, inode: int, ctx: RequestContext) -> _Reply[Sequence[bytes]]:
-        chosen = self._generated if inode >= VIRTUAL else self._real
+        chosen = self._real if inode < VIRTUAL else self._other(inode)
         return chosen.listxattr(inode, ctx)
 
     # Files
 
     def open(self, inode: int, flags: int, ctx: RequestContext) -> _Reply[FileInfo]:
-        chosen = self._generated if inode >= VIRTUAL else self._real
+        chosen = self._real if inode < VIRTUAL else self._other(inode)
         return chosen.open(inode, flags, ctx)
 
     def read(self, fh: int, off: int, size: int) -> _Reply[bytes]:
-        chosen = self._generated if fh >= VIRTUAL else self._real
+        chosen = self._real if fh < VIRTUAL else self._other(fh)
         return chosen.read(fh, off, size)
 
     def write(self, fh: int, off: int, buf: bytes) -> _Reply[int]:
-        chosen = self._generated if fh >= VIRTUAL else self._real
+        chosen = self._real if fh < VIRTUAL else self._other(fh)
         return chosen.write(fh, off, buf)
 
     def flush(self, fh: int) -> _Reply[None]:
-        chosen = self._generated if fh >= VIRTUAL else self._real
+        chosen = self._real if fh < VIRTUAL else self._other(fh)
         return chosen.flush(fh)
 
     def fsync(self, fh: int, datasync: bool) -> _Reply[None]:
-        chosen = self._generated if fh >= VIRTUAL else self._real
+        chosen = self._real if fh < VIRTUAL else self._other(fh)
         return chosen.fsync(fh, datasync)
 
     def release(self, fh: int) -> _Reply[None]:
-        chosen = self._generated if fh >= VIRTUAL else self._real
+        chosen = self._real if fh < VIRTUAL else self._other(fh)
         return chosen.release(fh)
 
     # Directories
 
     def opendir(self, inode: int, ctx: RequestContext) -> _Reply[int]:
-        chosen = self._generated if inode >= VIRTUAL else self._real
+        chosen = self._real if inode < VIRTUAL else self._other(inode)
         return chosen.opendir(inode, ctx)
 
     def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> _Reply[None]:
-        chosen = self._generated if fh >= VIRTUAL else self._real
+        chosen = self._real if fh < VIRTUAL else self._other(fh)
         return chosen.readdir(fh, start_id, token)
 
     def releasedir(self, fh: int) -> _Reply[None]:
-        chosen = self._generated if fh >= VIRTUAL else self._real
+        chosen = self._real if fh < VIRTUAL else self._other(fh)
         return chosen.releasedir(fh)
 
     def fsyncdir(self, fh: int, datasync: bool) -> _Reply[None]:
-        chosen = self._generated if fh >= VIRTUAL else self._real
+        chosen = self._real if fh < VIRTUAL else self._other(fh)
         return chosen.fsyncdir(fh, datasync)
 
     def statfs(self, ctx: RequestContext) -> _Reply[StatvfsData]:
@@ -209,6 +217,8 @@ class Dispatch(pyfuse3.Operations):
 
 
 def _check_there(parent_inode: int) -> None:
+    if parent_inode >= KEPT:
+        raise FUSEError(errno.EPERM)
     if parent_inode >= VIRTUAL:
         raise FUSEError(errno.EROFS)
 

@@ -1,4 +1,5 @@
 """The requests for generated files: `.recall`, `.find`, `.status` and what is in them.
+(Those for `.memories` are fs.memories'; that it is there is told here.)
 
 Promises: a question is asked by open(2) and opendir(3), by reading from `.recall/ask`, or
 by the name of something found, and by nothing else; an open file says the same until its
@@ -31,10 +32,10 @@ from geniuzfs.fs.asking import Asked
 from geniuzfs.fs.faults import handler
 from geniuzfs.fs.finding import Hit, is_ranked
 from geniuzfs.fs.inodes import Nodes
-from geniuzfs.fs.places import FIND, RECALL, Places
+from geniuzfs.fs.memories import Memories
+from geniuzfs.fs.places import FIND, MEMORIES, RECALL, Places
 from geniuzfs.fs.probes import is_probe
 from geniuzfs.fs.recalling import Recalling
-from geniuzfs.fs.top import Top
 from geniuzfs.fs.virtual import (
     VIRTUAL,
     Answer,
@@ -49,8 +50,7 @@ from geniuzfs.fs.virtual import (
     Virtuals,
     shown,
 )
-from geniuzfs.fs.volumes import Volume
-from geniuzfs.model import ROOT, Scope
+from geniuzfs.model import Scope
 
 STATE = b"user.geniuz.state"
 """Not listed: `cp -a` and `rsync -X` would try to set it on the copy."""
@@ -75,17 +75,18 @@ class Generated:
     def __init__(
         self,
         nodes: Nodes,
-        volumes: list[Volume],
-        top: Top | None,
+        places: Places,
+        memories: Memories,
+        known: Virtuals,
         answers: Answers,
         seconds: float,
         since_ns: int,
     ) -> None:
         self._nodes = nodes
-        self._has_top = top is not None
-        self._places = Places(nodes, volumes, top)
+        self._places = places
+        self._memories = memories
         self._recalling = Recalling(self._places, answers, seconds)
-        self._known = Virtuals()
+        self._known = known
         self._since_ns = since_ns
         self._files: dict[int, Text | Asked] = {}
         self._directories: dict[int, _Listed] = {}
@@ -109,7 +110,7 @@ class Generated:
 
     def list_reserved(self, parent_inode: int, start: int, token: ReaddirToken) -> bool:
         """Tell `token` the generated files of a top that come after cookie `start`; theirs
-        are 3, 4 and 5. False when it takes no more.
+        are 3 to 6. False when it takes no more.
         """
         scope = self._places.scope(parent_inode)
         for cookie, name in enumerate(self._places.names(scope), _DOTS + 1):
@@ -170,8 +171,7 @@ class Generated:
     async def getxattr(self, inode: int, name: bytes, ctx: RequestContext) -> bytes:
         """Of real files as well: the state alone."""
         xattrs.check_name(name)
-        is_top = self._has_top and inode == ROOT
-        if name != STATE or inode >= VIRTUAL or is_top:
+        if name != STATE or inode >= VIRTUAL or self._places.is_top(inode):
             raise NoSuchAttribute("nothing here")
         node = self._nodes[inode]
         if node.gone or not stat.S_ISREG(self._nodes.shown(node).st_mode):
@@ -276,6 +276,8 @@ class Generated:
             return self._known.called(Recall, scope, b"", name)
         if name == FIND:
             return self._known.called(Find, scope, b"", name)
+        if name == MEMORIES:
+            return self._memories.directory(scope)
         return self._text(Status, scope, name)
 
     def _text(self, kind: type[Text], scope: Scope, name: bytes) -> Text:
@@ -307,7 +309,7 @@ class Generated:
         return Asked(answer)
 
     def _shown(self, node: Virtual) -> EntryAttributes:
-        return shown(node, self._places.owner(node.scope), self._since_ns)
+        return shown(node, self._places.owner(node.scope), node.time_ns or self._since_ns)
 
     def _looked_up(self, node: Virtual) -> EntryAttributes:
         attributes = self._shown(node)

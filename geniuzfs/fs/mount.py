@@ -36,9 +36,12 @@ from geniuzfs.fs.files import Files
 from geniuzfs.fs.generated import Generated
 from geniuzfs.fs.inodes import Nodes
 from geniuzfs.fs.learner import keep_learning
+from geniuzfs.fs.memories import Memories
 from geniuzfs.fs.operations import Operations
+from geniuzfs.fs.places import Places
 from geniuzfs.fs.questions import QUESTION_SECONDS
 from geniuzfs.fs.top import Top
+from geniuzfs.fs.virtual import Virtuals
 from geniuzfs.fs.volumes import Volume
 from geniuzfs.fs.watch import Watch
 from geniuzfs.model import ROOT
@@ -178,9 +181,11 @@ def serve(
         if answers is None:
             operations = Operations(nodes, files, volumes, top, geniuz.clock)
         else:
-            made = Generated(nodes, volumes, top, answers, seconds, since_ns)
+            known, places = Virtuals(), Places(nodes, volumes, top)
+            memories = Memories(known, places, geniuz.clock)
+            made = Generated(nodes, places, memories, known, answers, seconds, since_ns)
             real = Operations(nodes, files, volumes, top, geniuz.clock, made.list_reserved)
-            operations = Dispatch(real, made)
+            operations = Dispatch(real, made, memories)
 
             def end() -> None:
                 made.end()

@@ -10,9 +10,11 @@ from geniuzfs.fs.volumes import Volume
 from geniuzfs.model import ROOT, FolderId, Scope
 from geniuzfs.store import tree
 
-RECALL, FIND, STATUS = b".recall", b".find", b".status"
-RESERVED = frozenset((RECALL, FIND, STATUS))
+RECALL, FIND, STATUS, MEMORIES = b".recall", b".find", b".status", b".memories"
+RESERVED = frozenset((RECALL, FIND, STATUS, MEMORIES))
 """Names that nothing else is given, in any directory."""
+
+_TOP = (RECALL, FIND, STATUS, MEMORIES)
 
 Version = tuple[tuple[int, int], ...]
 """Two of them are the same when this mount has neither made nor noticed a commit in between."""
@@ -26,16 +28,26 @@ class Places:
         self._volumes: dict[FolderId | None, Volume] = {volume.folder: volume for volume in volumes}
         self._top = top
 
+    def is_top(self, inode: int) -> bool:
+        """Whether it is the mount's own directory."""
+        return self._top is not None and inode == ROOT
+
     def scope(self, inode: int) -> Scope:
         """The scope of directory `inode`. Raises Stale."""
-        if self._top is not None and inode == ROOT:
+        if self.is_top(inode):
             return Scope(None)
         node = self._nodes[inode]
         return Scope(node.volume.folder, node.number)
 
     def names(self, scope: Scope) -> tuple[bytes, ...]:
         """The generated names there."""
-        return (RECALL, FIND, STATUS) if scope.directory == ROOT else (RECALL, FIND)
+        return _TOP if scope.directory == ROOT else (RECALL, FIND)
+
+    def volumes(self, scope: Scope) -> list[Volume]:
+        """Those that the scope covers."""
+        if scope.folder is None:
+            return list(self._volumes.values())
+        return [self._volumes[scope.folder]]
 
     def is_taken(self, scope: Scope, name: bytes) -> bool:
         """Whether the name has been given to something real, by another program or before
@@ -57,8 +69,7 @@ class Places:
 
     def version(self, scope: Scope) -> Version:
         """As of which commit the scope is now."""
-        asked = self._volumes.values() if scope.folder is None else [self._volumes[scope.folder]]
-        return tuple((volume.epoch, volume.saves) for volume in asked)
+        return tuple((volume.epoch, volume.saves) for volume in self.volumes(scope))
 
     def depth(self, scope: Scope) -> int:
         """How many directories the scope lies below its folder's top."""

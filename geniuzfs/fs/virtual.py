@@ -23,8 +23,10 @@ VIRTUAL = 1 << 52
 class Virtual:
     """A generated file. `scope`: where it asks; `within` and `name`: what it is called there."""
 
+    first: ClassVar[int] = VIRTUAL
+    """Where numbers of this kind start."""
     mode: ClassVar[int]
-    __slots__ = ("id", "lookups", "name", "opens", "scope", "within")
+    __slots__ = ("id", "lookups", "name", "opens", "scope", "time_ns", "within")
 
     def __init__(self, scope: Scope, within: bytes, name: bytes) -> None:
         self.id = 0
@@ -33,6 +35,8 @@ class Virtual:
         self.name = name
         self.lookups = 0
         self.opens = 0
+        self.time_ns = 0
+        """The time that it shows; 0: that of the mount."""
 
     @property
     def size(self) -> int:
@@ -141,7 +145,7 @@ class Virtuals(dict[int, Virtual]):
     def __init__(self) -> None:
         super().__init__()
         self._named: dict[_Key, Virtual] = {}
-        self._next = VIRTUAL
+        self._next = 0
 
     def __missing__(self, id_: int) -> Virtual:
         raise Stale(f"generated file {id_} is not known")
@@ -154,7 +158,7 @@ class Virtuals(dict[int, Virtual]):
     def renewed(self, kind: type[_V], scope: Scope, within: bytes, name: bytes) -> _V:
         """A new file under that name. Who has the one before open keeps it."""
         made = kind(scope, within, name)
-        made.id, self._next = self._next, self._next + 1
+        made.id, self._next = kind.first + self._next, self._next + 1
         self[made.id] = self._named[kind, scope, within, name] = made
         return made
 
