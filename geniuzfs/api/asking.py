@@ -13,17 +13,18 @@ from contextlib import ExitStack
 from threading import Lock
 from typing import NamedTuple
 
-from geniuzfs.errors import ModelUnavailable, StoreError
+from geniuzfs.addresses import Address, address
+from geniuzfs.errors import ModelUnavailable, NotFound, StoreError
 from geniuzfs.folders.registry import Folder
 from geniuzfs.learn.backlog import Backlog
 from geniuzfs.model import FolderId, InodeNumber, ModelId
 from geniuzfs.ports import Embedder, Vectors
-from geniuzfs.recall import search
-from geniuzfs.recall.hits import Answer, Searched
+from geniuzfs.recall import remembered, search
+from geniuzfs.recall.hits import Answer, Hit, Searched
 from geniuzfs.recall.parts import Part, Shelf, part
 from geniuzfs.recall.query import Mode, Query
 from geniuzfs.recall.search import Result
-from geniuzfs.store import passages
+from geniuzfs.store import memories, passages
 from geniuzfs.store.connection import Database
 
 CATCH_UP_SECONDS = 2.0
@@ -69,9 +70,12 @@ class Asking:
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="question")
 
     def ask(self, asked: Sequence[Asked], query: Query) -> Answer:
-        """The answer. Raises NotFound for a path that is not there, and what opening a
-        folder raises.
+        """The answer. Raises NotFound for a path and for an address that is not there, and what
+        opening a folder raises.
         """
+        wanted = address(query.text) if query.means_a_memory() else None
+        if wanted is not None and (answer := self._named(asked, query, wanted)) is not None:
+            return answer
         question = _Question(self._embedder, self._vectors, query)
         if query.mode in _BY_MEANING:
             question.begin(self._threads)
@@ -93,6 +97,29 @@ class Asking:
         question.finish(set())  # may know by now why there is no model
         self._remember(query.text, question.vectors)
         return _answer(asked, query, result, question, waiting)
+
+    def _named(self, asked: Sequence[Asked], query: Query, wanted: Address) -> Answer | None:
+        """The memory, or all its thread, that the question is the name of. None: an ID that is no
+        memory's may be any word. Where several have it, all of them are the answer.
+        """
+        hits: list[Hit] = []
+        for each in asked:
+            if each.folder.identity.id.upper().startswith(wanted.folder):
+                one = self._opened(each.folder)
+                with one.lock, one.shelf.database.snapshot() as view:
+                    for memory in memories.by_prefix(view, wanted.memory):
+                        if query.mode is Mode.THREAD:
+                            identity, limit = one.shelf.identity, query.limit
+                            hits += remembered.thread(identity, view, memory.id, limit)
+                        else:
+                            hits.append(remembered.hit(one.shelf.identity, memory))
+        if not hits and wanted.folder:
+            raise NotFound(f"no memory has the address {query.text}")
+        if not hits:
+            return None
+        names = tuple(each.folder.name for each in asked)
+        searched = Searched(0, len(hits), query.mode, False, False, folders=names, named=True)
+        return Answer(query.asked, tuple(hits), searched, full=True)
 
     def state(self, folder: Folder, inode: InodeNumber) -> str | None:
         """What learning has made of a file (store.passages.state)."""
@@ -222,4 +249,5 @@ def _answer(
             waiting=waiting,
             folders=tuple(each.folder.name for each in asked),
         ),
+        query.full,
     )

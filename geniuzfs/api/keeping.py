@@ -8,12 +8,12 @@ guess which of several is meant.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from geniuzfs.addresses import SHORT, address
 from geniuzfs.errors import NotFound, UsageError
 from geniuzfs.folders.registry import Folder
 from geniuzfs.model import Memory
 from geniuzfs.store import memories
 from geniuzfs.store.connection import Database
-from geniuzfs.store.memories import SHORT
 
 Open = Callable[[Folder], Database]
 
@@ -52,7 +52,7 @@ def find(open_: Open, folders: Sequence[Folder], text: str) -> Held:
     """The memory that `text`, an address or an ID's beginning, names in one of the folders.
     Raises NotFound, and UsageError where several have it.
     """
-    wanted = memories.address(text)
+    wanted = address(text)
     if wanted is None:
         raise UsageError(f"{text!r} is no address of a memory: write 13625F6B:3487B9B0 or 3487B9B0")
     found: list[Held] = []
@@ -74,7 +74,7 @@ def find(open_: Open, folders: Sequence[Folder], text: str) -> Held:
 
 def _within(folder: Folder, parent: str) -> str:
     """The ID in `parent`; what lies in another folder is not in this one, whatever its ID."""
-    wanted = memories.address(parent)
+    wanted = address(parent)
     if wanted is None or not folder.identity.id.upper().startswith(wanted.folder):
         return ""
     return wanted.memory

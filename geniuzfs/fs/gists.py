@@ -8,9 +8,10 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
+from geniuzfs.addresses import SHORT, Address
 from geniuzfs.errors import UsageError
 from geniuzfs.model import NAME_MAX, Memory
-from geniuzfs.store.memories import SHORT, Address, kept_ns
+from geniuzfs.store.memories import kept_ns
 
 SUFFIX = ".md"
 

@@ -64,6 +64,8 @@ class Searched(NamedTuple):
     """Names of the folders that were searched."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Names of those that were not, each with the reason."""
+    named: bool = False
+    """A memory was asked for by its name: nothing was searched at all."""
 
 
 class Answer(NamedTuple):
@@ -73,3 +75,5 @@ class Answer(NamedTuple):
     """The question as it was asked, operators and all."""
     hits: tuple[Hit, ...]
     searched: Searched
+    full: bool = False
+    """Texts are to be shown to their end."""

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import NamedTuple
 
+from geniuzfs.addresses import is_meant
 from geniuzfs.errors import UsageError
 
 LONGEST = 16_384
@@ -74,12 +75,19 @@ class Query(NamedTuple):
     format: Format = Format.TEXT
     asked: str = ""
     """All of it as it was asked, where that is to be shown."""
+    full: bool = False
+    """Show texts to their end, and memories whole."""
+
+    def means_a_memory(self) -> bool:
+        """Whether a kept memory may be asked for by its name, and nothing else."""
+        filters = (self.quoted, self.since, self.until, self.path, self.labels)
+        return self.mode in (Mode.AUTO, Mode.THREAD) and is_meant(self.text) and not any(filters)
 
 
 Given = Iterable[tuple[str, str]]
 """Operators as (key, value) that come from elsewhere than the text: the command line's flags."""
 
-_KEYS = ("since", "until", "on", "path", "label", "limit", "mode", "format")
+_KEYS = ("since", "until", "on", "path", "label", "limit", "mode", "format", "full")
 
 # A quote that looks the same on both sides is told from a mark of inches, or of a Hebrew acronym,
 # by standing at the edge of a word. Scripts from Thai on (Burmese, Khmer, Hangul, kana, Han) put no
@@ -121,6 +129,8 @@ def parse(text: str, now_ns: int, zone: tzinfo | None = None, given: Given = ())
     mode = _mode(once.get("mode", Mode.AUTO))
     if not words:
         mode = _without_words(mode, filtered=bool(since or until or path or labels))
+    # Who asks for a thread by name wants all of it.
+    most = LIMIT_MAX if mode is Mode.THREAD and is_meant(words) else LIMIT
     return Query(
         words,
         quoted,
@@ -130,9 +140,10 @@ def parse(text: str, now_ns: int, zone: tzinfo | None = None, given: Given = ())
         until,
         path,
         labels,
-        _limit(once.get("limit", str(LIMIT))),
+        _limit(once.get("limit", str(most))),
         mode,
         _format(once.get("format", Format.TEXT)),
+        full=_is_yes("full", once.get("full", "no")),
     )
 
 
@@ -212,6 +223,12 @@ def _limit(value: str) -> int:
     if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= LIMIT_MAX:
         raise UsageError(f"limit: {_shown(value)} is not a number from 1 to {LIMIT_MAX}")
     return int(value)
+
+
+def _is_yes(key: str, value: str) -> bool:
+    if value.lower() not in ("yes", "no"):
+        raise UsageError(f"{key}: {_shown(value)} is neither yes nor no")
+    return value.lower() == "yes"
 
 
 def _mode(value: str) -> Mode:

@@ -15,7 +15,9 @@ from geniuzfs.recall.hits import Answer, Hit, Searched
 from geniuzfs.recall.query import Mode
 
 TEXT_MAX = 4_000
-"""Characters of a hit's text that are shown; then their number is said. JSON has them all."""
+"""Characters of a hit's text that are shown, unless all are asked for; of the rest, the number.
+JSON has them all.
+"""
 
 NOTHING = "Nothing found."
 
@@ -46,7 +48,8 @@ def text(answer: Answer, *, show_folder: bool = False, prefix: str = "") -> str:
     before every path: where the folder, or the directory of the folders, is found, as in
     `/memories`.
     """
-    hits = [_hit(hit, prefix + f"/{hit.folder}" * show_folder) for hit in answer.hits]
+    most = None if answer.full else TEXT_MAX
+    hits = [_hit(hit, prefix + f"/{hit.folder}" * show_folder, most) for hit in answer.hits]
     return "\n".join([*(hits or [NOTHING]), _searched(answer.searched), ""])
 
 
@@ -94,18 +97,18 @@ def _object(hit: Hit) -> dict[str, object]:
     }
 
 
-def _hit(hit: Hit, place: str) -> str:
-    first, *others = _lines(_BULLET.sub("", hit.text))
+def _hit(hit: Hit, place: str, most: int | None) -> str:
+    first, *others = _lines(_BULLET.sub("", hit.text), most)
     cited = f"[{_citation(hit, place)}]"
     head = f"- {first} {cited}" if first else f"- {cited}"
     return "\n".join([head, *(f"  {line}" if line else "" for line in others)])
 
 
-def _lines(text: str) -> list[str]:
+def _lines(text: str, most: int | None) -> list[str]:
     """The text's lines, fit to be shown. At least one, which may be empty."""
     text = text.rstrip().lstrip("\r\n")
-    if len(text) > TEXT_MAX:
-        text = f"{text[:TEXT_MAX]}… ({len(text) - TEXT_MAX:,} more characters)"
+    if most is not None and len(text) > most:
+        text = f"{text[:most]}… ({len(text) - most:,} more characters)"
     return [_escaped(line.removesuffix("\r")) for line in text.split("\n")]
 
 
@@ -147,7 +150,9 @@ def _window(searched: Searched) -> str:
 
 
 def _way(searched: Searched) -> str:
-    """`words + meaning`, `words only (why)`, `newest first`."""
+    """`words + meaning`, `words only (why)`, `newest first`, `by address`."""
+    if searched.named:
+        return "the thread of an address" if searched.mode is Mode.THREAD else "by address"
     used = " + ".join(["words"] * searched.words + ["meaning"] * searched.meaning)
     if searched.mode is Mode.AUTO and searched.words != searched.meaning:
         used += " only"

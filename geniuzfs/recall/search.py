@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from geniuzfs import dates
 from geniuzfs.kinds import asked_kinds
-from geniuzfs.model import ModelId
-from geniuzfs.recall import gather, joined, listing, rank
+from geniuzfs.model import MemoryId, ModelId
+from geniuzfs.recall import gather, joined, listing, rank, remembered
 from geniuzfs.recall.hits import Hit, Kind
 from geniuzfs.recall.parts import Chosen, Part
 from geniuzfs.recall.query import Mode, Query
-from geniuzfs.store import sources
+from geniuzfs.store import memories, sources
 from geniuzfs.store.terms import Asked, asked
 
 EXAMINED = 4_096
@@ -42,11 +42,10 @@ def search(parts: Sequence[Part], query: Query, vectors: Mapping[ModelId, rank.F
     """The best passages and memories, as `query.mode` understands best. `vectors`: the
     question's, by the model that made it; without one, words alone count there.
     """
-    chosen = _chosen(parts, query, vectors)
-    hits = [_hit(parts, one) for one in chosen]
+    hits = _hits(parts, query, _chosen(parts, query, vectors))
     counts = [_counted(each) for each in parts]
     return Result(
-        tuple(hit for hit in hits if hit is not None),
+        tuple(hits),
         sum(passages for passages, _ in counts),
         sum(memories for _, memories in counts),
         any(each.index.nearest.name in vectors for each in parts),
@@ -111,10 +110,10 @@ def _in_scope(parts: Sequence[Part], rows: Rows, which: Rows) -> NDArray[np.bool
 
 
 def _around(parts: Sequence[Part], best: Chosen, limit: int) -> list[Chosen]:
-    """The best hit and what stands around it in its file, in order."""
+    """The best hit and what stands around it in its file, in order; a memory stays alone."""
     index = parts[best.part].index
     place = index.places[index.place.held[best.row]]
-    if place is None:
+    if place is None or place.memory is not None:
         return [best]
     first = max(place.first, min(best.row - limit // 2, place.end - limit))
     return [best._replace(row=row) for row in range(first, min(first + limit, place.end))]
@@ -131,7 +130,18 @@ def _counted(part: Part) -> tuple[int, int]:
     return len(inside) - int(np.count_nonzero(of_memories)), memories
 
 
-def _hit(parts: Sequence[Part], chosen: Chosen) -> Hit | None:
+def _hits(parts: Sequence[Part], query: Query, chosen: Sequence[Chosen]) -> list[Hit]:
+    """`chosen` as hits: of a thread that has a memory in it, all the thread's memories."""
+    if query.mode is Mode.THREAD and chosen:
+        part = parts[chosen[0].part]
+        place = part.index.places[part.index.place.held[chosen[0].row]]
+        if place is not None and place.memory is not None:
+            return remembered.thread(part.identity, part.view, MemoryId(place.memory), query.limit)
+    hits = [hit for one in chosen if (hit := _hit(parts, one, whole=query.full)) is not None]
+    return remembered.once(hits) if query.full else hits
+
+
+def _hit(parts: Sequence[Part], chosen: Chosen, *, whole: bool) -> Hit | None:
     part = parts[chosen.part]
     index, view = part.index, part.view
     place = index.places[index.place.held[chosen.row]]
@@ -140,20 +150,13 @@ def _hit(parts: Sequence[Part], chosen: Chosen) -> Hit | None:
         return None
     row = index.rows.held[chosen.row]
     folder = part.identity
-    date = datetime.fromtimestamp(sources.written_ns(view, place.source) / 1e9).date()
     if place.memory is not None:
-        return Hit(
-            Kind.MEMORY,
-            folder.name,
-            "",
-            0,
-            0,
-            text,
-            date.isoformat(),
-            chosen.score,
-            f"{folder.id[:8]}:{place.memory[:8]}",
-            weak=chosen.weak,
-        )
+        memory = memories.memory(view, MemoryId(place.memory))
+        if memory is None:
+            return None
+        found = remembered.hit(folder, memory, chosen.score, weak=chosen.weak)
+        return found if whole else found._replace(text=text)
+    date = datetime.fromtimestamp(sources.written_ns(view, place.source) / 1e9).date()
     where = sources.path(view, place.source)
     if where is None:
         return None

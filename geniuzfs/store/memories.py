@@ -7,12 +7,12 @@ Refuses: to keep what is empty or no text.
 """
 
 import json
-import re
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from geniuzfs.addresses import address
 from geniuzfs.errors import UsageError
 from geniuzfs.model import Memory, MemoryId
 from geniuzfs.store.transactions import Txn, View
@@ -23,24 +23,8 @@ CONTENT_MAX = 2_000_000
 GIST_MAX = 200
 """Characters in a gist that is made of the content."""
 
-SHORT = 8
-"""Characters of an ID that people are shown."""
-
-_LEAST = 4
-"""Characters of an ID that name a memory at least."""
-
 _TIME = "%Y-%m-%d %H:%M:%S"
-_ID = r"[0-9A-Fa-f]{4}[0-9A-Fa-f-]{0,32}"
-_ADDRESS = re.compile(rf"(?:({_ID}):)?({_ID})")
-
 _COLUMNS = "memory_uuid, payload, created_at, coalesce(parent_uuid, memory_uuid)"
-
-
-class Address(NamedTuple):
-    """Beginnings of a folder's ID ("": any folder) and of a memory's, in upper case."""
-
-    folder: str
-    memory: str
 
 
 class Kept(NamedTuple):
@@ -56,14 +40,6 @@ class Numbered(NamedTuple):
 
     number: int
     memory: Memory
-
-
-def address(text: str) -> Address | None:
-    """`13625F6B:3487B9B0`, or an ID or its beginning (4 characters at least) alone; None for
-    other text.
-    """
-    found = _ADDRESS.fullmatch(text)
-    return Address((found[1] or "").upper(), found[2].upper()) if found else None
 
 
 # Keeping
@@ -133,7 +109,8 @@ def memory(view: View, id_: MemoryId) -> Memory | None:
 
 def by_prefix(view: View, prefix: str) -> list[Memory]:
     """Those whose ID begins with `prefix`, in either case; none for fewer than 4 characters."""
-    if len(prefix) < _LEAST or re.fullmatch(_ID, prefix) is None:
+    meant = address(prefix)
+    if meant is None or meant.folder:
         return []
     # An ID goes on with a digit, a letter up to F or a hyphen, all of which come before G. Two
     # ranges of the index, where LIKE would look at every row.

@@ -7,7 +7,7 @@ import pytest
 
 from geniuzfs.errors import NotFound
 from geniuzfs.recall.index import Index
-from geniuzfs.store import paths, xattrs
+from geniuzfs.store import memories, paths, xattrs
 from geniuzfs.store.connection import Database
 from tests.embed.fake import FakeEmbedder
 from tests.notes import Asker, learn, remove, rename, write
@@ -304,3 +304,38 @@ def test_an_index_that_follows_equals_one_that_is_loaded(database: Database) -> 
         assert fresh.shelf.index is not None
         assert flat(asker.shelf.index) == flat(fresh.shelf.index)
         assert kept == anew
+
+
+# Kept memories
+
+
+def keep(database: Database, text: str, parent: str | None = None) -> str:
+    with database.txn() as txn:
+        return memories.keep(txn, text, None, parent, 1_790_000_000 * 10**9).memory.id
+
+
+def test_the_thread_of_a_memory_is_all_of_it_from_the_root(
+    database: Database, asker: Asker
+) -> None:
+    root = keep(database, "Who signs the renewal?\n\nAsked by the board.")
+    first = keep(database, "Priya Nair does.", root)
+    keep(database, "Since May.", first)
+    keep(database, "Tea at four.")
+    learn(database, FakeEmbedder())
+    texts = ["Who signs the renewal?\n\nAsked by the board.", "Priya Nair does.", "Since May."]
+    for asked in ("priya nair", "renewal", "since may"):
+        assert asker.texts(f"{asked} mode:thread") == texts
+    assert asker.texts("priya mode:thread limit:1") == texts[1:2]
+    assert asker.texts("tea four mode:thread") == ["Tea at four."]
+
+
+def test_in_full_a_memory_is_one_hit_and_whole(database: Database, asker: Asker) -> None:
+    paragraphs = [f"Paragraph {number} speaks of the renewal." for number in range(5)]
+    keep(database, "\n\n".join(paragraphs))
+    write(database, "notes.md", "\n\n".join(paragraphs))
+    learn(database, FakeEmbedder())
+    hits = asker.ask("renewal limit:20").hits
+    assert sorted(hit.text for hit in hits) == sorted(2 * paragraphs)
+    hits = asker.ask("renewal limit:20 full:yes").hits
+    assert [hit.text for hit in hits if hit.address] == ["\n\n".join(paragraphs)]
+    assert sorted(hit.text for hit in hits if hit.path) == paragraphs

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from geniuzfs import addresses
 from geniuzfs.errors import UsageError
 from geniuzfs.model import Memory, MemoryId
 from geniuzfs.store import memories, passages
@@ -205,4 +206,4 @@ def test_a_memory_is_found_by_its_words_at_once_and_by_meaning_when_it_was_learn
     ],
 )
 def test_an_address_is_told_from_other_text(text: str, address: tuple[str, str] | None) -> None:
-    assert memories.address(text) == address
+    assert addresses.address(text) == address
