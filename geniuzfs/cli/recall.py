@@ -14,7 +14,9 @@ from geniuzfs.recall.query import LONGEST, Format
 @click.argument("words", nargs=-1, metavar="QUERY...")
 @click.option("--in", "name", metavar="NAME", help="Ask this folder alone.")
 @click.option(
-    "--since", metavar="WHEN", help="7d (h, d, w, m, y), 2026-10-01, 2026-10, today, yesterday."
+    "--since",
+    metavar="WHEN",
+    help="7d (h, d, w, m, y), 2026-10-01, 2026-10, today, 12:30, RFC 3339.",
 )
 @click.option("--until", metavar="WHEN", help="The same; a day, month or year counts to its end.")
 @click.option("--on", metavar="DAY", help="One day, month or year.")

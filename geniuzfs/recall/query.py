@@ -106,6 +106,11 @@ _TOKEN = re.compile(
 _IN_QUOTES = re.compile(rf"({_LABELLED})?(?:{_QUOTED})")
 _BACK = re.compile(r"([1-9][0-9]{0,4})([hdwmy])", re.ASCII | re.IGNORECASE)
 _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
+_MOMENT = re.compile(
+    r"(?:([0-9]{4})-([0-9]{2})-([0-9]{2})[t ])?([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]+)?)?"
+    r"(z|[+-][0-9]{2}:[0-9]{2})?"
+)
+"""As in RFC 3339, of which seconds, the zone and the day may be left out."""
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24}
 _MONTHS = {"m": 1, "y": 12}
 
@@ -115,6 +120,8 @@ def parse(text: str, now_ns: int, zone: tzinfo | None = None, given: Given = ())
 
     Days begin and end in `zone`; None: the machine's own. `given` counts as if written in the text.
     A day is meant whole: `until:2026-10-01` ends with that day, as `until:2026-10` with the month.
+    A time is a moment: `12:30` of today, `2026-10-01T12:30`, both in `zone`, and with seconds and a
+    zone of its own whatever RFC 3339 allows.
 
     `7d` is that many times 24 hours ago (h and w likewise), `3m` and `2y` the same day of the month
     and time of day, or the month's last day. Raises UsageError, with one line that says what is
@@ -285,12 +292,16 @@ class _Calendar:
             if back := _BACK.fullmatch(value):
                 moment = self._back(int(back[1]), back[2].lower())
                 return moment, moment
+            if time := _MOMENT.fullmatch(value.lower()):
+                moment = self._ns(self._time(time))
+                return moment, moment
             start, end = self._named(value.lower())
             return self._ns(start), self._ns(end)
         except ValueError:
             raise UsageError(
                 f"{key}: {_shown(value)} is no time: write 7d (h, d, w, m, y), today, yesterday,"
-                f" 2026-10-01, 2026-10 or 2026, from {YEARS[0]} to {YEARS[-1]}"
+                f" 12:30, 2026-10-01T12:30, 2026-10-01, 2026-10 or 2026, from {YEARS[0]} to"
+                f" {YEARS[-1]}"
             ) from None
 
     def _back(self, count: int, unit: str) -> int:
@@ -303,6 +314,15 @@ class _Calendar:
         _first(year)
         day = min(now.day, calendar.monthrange(year, month + 1)[1])
         return self._ns(now.replace(year=year, month=month + 1, day=day))
+
+    def _time(self, found: re.Match[str]) -> datetime:
+        """That moment, aware of its zone if it names one. Raises ValueError for what is none."""
+        date, clock = found.groups()[:3], [int(part or 0) for part in found.groups()[3:6]]
+        day = _first(*map(int, date)) if date[0] else self._now
+        moment = day.replace(hour=clock[0], minute=clock[1], second=clock[2], microsecond=0)
+        if found[7] is None:
+            return moment
+        return datetime.fromisoformat(f"{moment:%Y-%m-%dT%H:%M:%S}{found[7].upper()}")
 
     def _named(self, value: str) -> tuple[datetime, datetime]:
         """Start and end of a day, month or year. Raises ValueError for what is none."""
@@ -322,7 +342,8 @@ class _Calendar:
         return start, datetime(year + 1, 1, 1)
 
     def _ns(self, local: datetime) -> int:
-        return int(local.replace(tzinfo=self._zone).timestamp()) * 10**9
+        aware = local if local.tzinfo not in (None, self._zone) else None
+        return int((aware or local.replace(tzinfo=self._zone)).timestamp()) * 10**9
 
 
 def _first(year: int, month: int = 1, day: int = 1) -> datetime:

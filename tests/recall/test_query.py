@@ -180,6 +180,31 @@ def test_a_day_month_or_year_is_meant_whole(asked_for: str, start: int, end: int
     assert both == on
 
 
+@pytest.mark.parametrize(
+    ("asked_for", "moment"),
+    [
+        ("12:30", datetime(2026, 10, 8, 12, 30, tzinfo=HERE)),
+        ("12:30:15", datetime(2026, 10, 8, 12, 30, 15, tzinfo=HERE)),
+        ("2026-10-01T12:30", datetime(2026, 10, 1, 12, 30, tzinfo=HERE)),
+        ('"2026-10-01 12:30"', datetime(2026, 10, 1, 12, 30, tzinfo=HERE)),
+        ("2026-12-01t12:30:15.5", datetime(2026, 12, 1, 12, 30, 15, tzinfo=HERE)),
+        ("2026-10-01T12:30:15Z", datetime(2026, 10, 1, 12, 30, 15, tzinfo=UTC)),
+        ("2026-10-01T12:30:15.123+02:00", datetime(2026, 10, 1, 10, 30, 15, tzinfo=UTC)),
+        ("12:30-05:00", datetime(2026, 10, 8, 17, 30, tzinfo=UTC)),
+    ],
+)
+def test_a_time_is_a_moment(asked_for: str, moment: datetime) -> None:
+    assert asked(f"x since:{asked_for}").since_ns == ns(moment)
+    assert asked(f"x until:{asked_for}").until_ns == ns(moment)
+    assert "is a moment" in refused(f"x on:{asked_for}")
+
+
+def test_without_a_zone_times_are_those_of_the_machine() -> None:
+    found = parse("x since:2026-07-01T12:30 until:2026-07-31T12:30Z", ns(NOW))
+    assert found.since_ns == ns(datetime(2026, 7, 1, 12, 30).astimezone())
+    assert found.until_ns == ns(datetime(2026, 7, 31, 12, 30, tzinfo=UTC))
+
+
 def test_days_are_as_long_as_they_are_in_their_zone() -> None:
     found = asked("x on:2026-10-25")  # an hour longer there
     assert found.since_ns is not None
@@ -248,6 +273,14 @@ def test_every_mode_can_be_asked_for(mode: Mode) -> None:
         ("x until:2026-02-30", "is no time"),
         ("x until:2026-13", "is no time"),
         ("x on:2026-1-1", "is no time"),
+        ("x since:24:00", "is no time"),
+        ("x since:12:60", "is no time"),
+        ("x since:2026-10-01T", "is no time"),
+        ("x since:2026-02-30T12:30", "is no time"),
+        ("x since:1699-01-01T12:30", "from 1700 to 2200"),
+        ("x since:2026-10-01T12:30+99:00", "is no time"),
+        ("x since:12:30 until:12:30", "nothing lies between"),
+        ("x since:15:00 until:12:30", "is not before until:12:30"),
         ("x on:7d", "on: '7d' is a moment: write since:7d"),
         ("x on:today since:7d", "leave out since: and until:"),
         ("x on:today until:7d", "leave out since: and until:"),
