@@ -1,11 +1,14 @@
 """geniuzfs recall: the flags are the operators of a question, and are read as those are."""
 
 import sys
+from collections.abc import Sequence
 
 import click
 
 from geniuzfs import runtime
+from geniuzfs.api import Geniuz
 from geniuzfs.cli import cli
+from geniuzfs.errors import UsageError
 from geniuzfs.recall import render
 from geniuzfs.recall.query import LONGEST, Format
 
@@ -26,6 +29,15 @@ from geniuzfs.recall.query import LONGEST, Format
 @click.option(
     "--mode", metavar="MODE", help="auto, words, meaning, grep, thread, random or recent."
 )
+@click.option("--keyword", "modes", flag_value="words", multiple=True, help="--mode words.")
+@click.option("--recent", "modes", flag_value="recent", multiple=True, help="--mode recent.")
+@click.option("--random", "modes", flag_value="random", multiple=True, help="--mode random.")
+@click.option(
+    "--grep", "held", metavar="TEXT", multiple=True, help="What holds each TEXT, newest first."
+)
+@click.option("--thread", metavar="ID", help="The thread of this kept memory, from its root on.")
+@click.option("--full", is_flag=True, help="Show texts to their end, and memories whole.")
+@click.option("--all", "everywhere", is_flag=True, help="Ask every folder (as without --in).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def recall(
     words: tuple[str, ...],
@@ -37,21 +49,33 @@ def recall(
     labels: tuple[str, ...],
     limit: str | None,
     mode: str | None,
+    modes: tuple[str, ...],
+    held: tuple[str, ...],
+    thread: str | None,
+    full: bool,
+    everywhere: bool,
     as_json: bool,
 ) -> None:
     """Find what your folders know about QUERY, by meaning and by words.
 
-    QUERY may hold operators instead of the flags: since:7d, until:2026-10-01, on:yesterday,
-    path:drafts/, label:channel=claude, limit:20, mode:words, format:json. Words in double quotes
-    must be in the answer as they stand (your shell takes one pair of quotes for itself). A QUERY
-    of - is read from standard input. Without words, the newest notes of a time, path or label are
-    listed.
+    A QUERY that is the address or ID of a kept memory opens it in full.
 
-    Exits with 0 when there is an answer, also when that is: nothing found.
+    QUERY may hold operators instead of the flags: since:7d, until:2026-10-01, on:yesterday,
+    path:drafts/, label:channel=claude, limit:20, mode:words, grep:text, full:yes,
+    format:json. Words in double quotes must be in the answer as they stand (your shell takes one
+    pair of quotes for itself). A QUERY of - is read from standard input. Without words, the newest
+    notes of a time, path or label are listed.
+
+    Exits with 0 when there is an answer, also when that is: nothing found; with 1 when an address
+    that was asked for is not there.
     """
+    if everywhere and name is not None:
+        raise UsageError("--all and --in exclude each other")
     geniuz = runtime.geniuz()
+    asked = _asked(words) if thread is None else _thread(geniuz, words, name, thread)
     flags = {"since": since, "until": until, "on": on, "path": path, "limit": limit, "mode": mode}
-    query = geniuz.parse(_asked(words), operators(flags, labels, as_json))
+    given = operators(flags, labels, as_json) + kinds(modes, held, thread is not None, full)
+    query = geniuz.parse(asked, given)
     answer = geniuz.recall(name, query)
     if query.format is Format.JSON:
         written = render.json(answer)
@@ -68,6 +92,20 @@ def operators(
     given = [(key, value) for key, value in flags.items() if value is not None]
     given += [("label", label) for label in labels]
     return given + [("format", "json")] * as_json
+
+
+def kinds(
+    modes: Sequence[str], held: Sequence[str], thread: bool, full: bool
+) -> list[tuple[str, str]]:
+    """The flags for kinds of recall as a question's operators, (key, value)."""
+    given = [("mode", mode) for mode in modes] + [("grep", text) for text in held]
+    return given + [("mode", "thread")] * thread + [("full", "yes")] * full
+
+
+def _thread(geniuz: Geniuz, words: tuple[str, ...], name: str | None, id_: str) -> str:
+    if words:
+        raise UsageError("--thread takes the ID of a memory, and no QUERY beside it")
+    return geniuz.open_memory(name, id_).memory.id
 
 
 def _asked(words: tuple[str, ...]) -> str:

@@ -23,9 +23,17 @@ Possible = NDArray[np.bool_]
 
 def listed(parts: Sequence[Part], query: Query) -> list[Chosen]:
     """What the modes RECENT, RANDOM and GREP answer with: what holds every word and phrase."""
-    phrases = [*query.text.split(), *query.quoted]
+    phrases = phrases_of(query)
     every = _anything if query.mode is Mode.RANDOM else newest
     return list(islice(containing(parts, every(parts, phrases), phrases), query.limit))
+
+
+def phrases_of(query: Query) -> list[str]:
+    """What has to be contained there: what was quoted, and the other words."""
+    others = query.text
+    for phrase in query.quoted:
+        others = others.replace(phrase, " ", 1)
+    return [*others.split(), *query.quoted]
 
 
 def quoted(parts: Sequence[Part], query: Query, ranked: list[Chosen]) -> list[Chosen]:
@@ -66,6 +74,17 @@ def containing(
         text = parts[one.part].text(one.row) if wanted else ""
         if text is not None and all(phrase in _folded(text) for phrase in wanted):
             yield one
+
+
+def lines_holding(text: str, phrases: Sequence[str]) -> list[int]:
+    """Which lines of `text` hold any of the phrases, counted from 0; none where one that is
+    there goes over the end of a line.
+    """
+    wanted = [_folded(phrase) for phrase in phrases]
+    lines = [_folded(line) for line in text.split("\n")]
+    if not all(any(phrase in line for line in lines) for phrase in wanted):
+        return []
+    return [at for at, line in enumerate(lines) if any(phrase in line for phrase in wanted)]
 
 
 def _anything(parts: Sequence[Part], phrases: Sequence[str]) -> Iterator[Chosen]:

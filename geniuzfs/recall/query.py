@@ -5,6 +5,8 @@ a question the same way, whatever characters are in it; what is no operator is a
 it is lost. Refuses: an operator whose value makes no sense, or that is given twice; it is never
 ignored, since an answer to another question would look just like an answer to this one.
 
+`grep:` may be given several times: each is a phrase that has to be contained, and the mode is grep.
+
 An operator is a word `key:value`, the key in any case; a value with spaces stands in quotes
 (`path:"My notes/"`, `label:channel="claude code"`). Other words with a colon are text (`TODO:`,
 `12:30`, `http://x`), as is a key with nothing after its colon, and whatever stands in quotes.
@@ -87,7 +89,7 @@ class Query(NamedTuple):
 Given = Iterable[tuple[str, str]]
 """Operators as (key, value) that come from elsewhere than the text: the command line's flags."""
 
-_KEYS = ("since", "until", "on", "path", "label", "limit", "mode", "format", "full")
+_KEYS = ("since", "until", "on", "path", "label", "limit", "mode", "format", "full", "grep")
 
 # A quote that looks the same on both sides is told from a mark of inches, or of a Hebrew acronym,
 # by standing at the edge of a word. Scripts from Thai on (Burmese, Khmer, Hangul, kana, Han) put no
@@ -130,7 +132,10 @@ def parse(text: str, now_ns: int, zone: tzinfo | None = None, given: Given = ())
     if len(text) > LONGEST:
         raise UsageError(f"a question has at most {LONGEST:,} characters, not {len(text):,}")
     words, quoted, written = _taken_apart(text)
-    once, labels = _sorted_out([*given, *written])
+    once, labels, held = _sorted_out([*given, *written])
+    if held:
+        words, quoted = " ".join((words, *held)).strip(), (*quoted, *held)
+        once.setdefault("mode", Mode.GREP)
     since_ns, until_ns, since, until = _window(once, _Calendar(now_ns, zone))
     path = _path(once["path"]) if "path" in once else None
     mode = _mode(once.get("mode", Mode.AUTO))
@@ -185,18 +190,21 @@ def _unquoted(value: str) -> str:
 
 def _sorted_out(
     operators: Sequence[tuple[str, str]],
-) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
-    """The values of those that may be given once, and the labels."""
+) -> tuple[dict[str, str], tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """The values of those that may be given once, the labels, and what `grep:` looks for."""
     once: dict[str, str] = {}
     labels: list[tuple[str, str]] = []
+    held: list[str] = []
     for key, value in operators:
         if key == "label":
             labels.append(_label(value))
+        elif key == "grep":
+            held.append(_one_spaced(value))
         elif key in once:
             raise UsageError(f"{key}: is given twice: {_shown(once[key])} and {_shown(value)}")
         else:
             once[key] = value
-    return once, tuple(labels)
+    return once, tuple(labels), tuple(part for part in held if part)
 
 
 def _without_words(mode: Mode, *, filtered: bool) -> Mode:

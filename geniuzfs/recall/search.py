@@ -138,7 +138,22 @@ def _hits(parts: Sequence[Part], query: Query, chosen: Sequence[Chosen]) -> list
         if place is not None and place.memory is not None:
             return remembered.thread(part.identity, part.view, MemoryId(place.memory), query.limit)
     hits = [hit for one in chosen if (hit := _hit(parts, one, whole=query.full)) is not None]
-    return remembered.once(hits) if query.full else hits
+    if query.full:
+        return remembered.once(hits)
+    if query.mode is Mode.GREP:
+        return [_grepped(hit, listing.phrases_of(query)) for hit in hits]
+    return hits
+
+
+def _grepped(hit: Hit, phrases: Sequence[str]) -> Hit:
+    """Of the hit the lines that hold any of the phrases."""
+    lines, held = hit.text.split("\n"), listing.lines_holding(hit.text, phrases)
+    if not held:
+        return hit
+    # A passage that begins within a line, or has its line ends mended, is cited no further down.
+    first, last = (min(hit.first_line + at, hit.last_line) for at in (held[0], held[-1]))
+    text = "\n".join(lines[at] for at in held)
+    return hit._replace(text=text, first_line=first, last_line=last)
 
 
 def _hit(parts: Sequence[Part], chosen: Chosen, *, whole: bool) -> Hit | None:

@@ -119,3 +119,42 @@ def test_what_lies_in_another_folder_is_not_continued(geniuz: Geniuz) -> None:
     root = geniuz.keep(None, "root")
     assert not geniuz.keep(None, "child", parent=root.address).parent_unknown
     assert geniuz.keep("work", "child", parent=root.address).parent_unknown
+
+
+# Asked for again
+
+
+def test_each_kind_of_recall_answers(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    root = json.loads(run(home, "keep", "Who signs?\nAsked by the board.", "--json").stdout)
+    run(home, "keep", "Priya signs in May.", "-p", root["uuid"][:4])
+
+    def hits(*arguments: str) -> list[str]:
+        found = json.loads(run(home, "recall", *arguments, "--json").stdout)
+        return [hit["text"] for hit in found["hits"]]
+
+    whole, child = "Who signs?\nAsked by the board.", "Priya signs in May."
+    assert hits("--thread", root["uuid"][:4]) == hits("--thread", root["address"]) == [whole, child]
+    assert hits(root["address"]) == hits(root["uuid"][:8]) == [whole]
+    assert hits("--keyword", "board") == [whole]
+    assert hits("--grep", "signs", "--grep", "board") == [whole]
+    assert hits("--grep", "board") == ["Asked by the board."]
+    assert hits("--grep", "board", "--full") == [whole]
+    assert set(hits("--recent", "--all")) == set(hits("--random")) == {whole, child}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("DEADBEEF:DEADBEEF",), 1),
+        (("--thread", "DEADBEEF"), 1),
+        (("--thread", "no ID"), 2),
+        (("--thread", "DEADBEEF", "tea"), 2),
+        (("--keyword", "--random", "tea"), 2),
+        (("--all", "--in", "My memory", "tea"), 2),
+        (("--grep", ""), 2),
+    ],
+)
+def test_recall_refuses_in_one_line(tmp_path: Path, arguments: tuple[str, ...], code: int) -> None:
+    done = run(tmp_path / "home", "recall", *arguments, exits=code)
+    assert (done.stdout, done.stderr.count("\n")) == ("", 1)

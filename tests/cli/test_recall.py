@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from geniuzfs.cli.recall import _asked, operators, recall
+from geniuzfs.cli.recall import _asked, kinds, operators, recall
 from geniuzfs.errors import UsageError
 from geniuzfs.recall.query import LONGEST, Mode, parse
 
@@ -28,12 +28,39 @@ def test_flags_and_operators_have_the_same_meaning(
     assert parse("who signs?", NOW_NS, None, given) == parse(f"who signs? {written}", NOW_NS)
 
 
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        (kinds(["words"], [], False, False), "x mode:words"),
+        (kinds(["recent"], [], False, True), "x mode:recent full:yes"),
+        (kinds([], ["Priya Nair", "May"], False, False), 'x grep:"Priya Nair" grep:May'),
+        (kinds([], [], True, False), "x mode:thread"),
+    ],
+)
+def test_flags_for_kinds_of_recall_are_operators_too(
+    given: list[tuple[str, str]], written: str
+) -> None:
+    assert parse("x", NOW_NS, None, given) == parse(written, NOW_NS)
+
+
+def test_two_kinds_at_once_are_refused() -> None:
+    for given in (
+        kinds(["words", "random"], [], False, False),
+        [("mode", "words"), *kinds(["recent"], [], False, False)],
+        kinds(["words"], [], True, False),
+    ):
+        with pytest.raises(UsageError, match="mode: is given twice"):
+            parse("x", NOW_NS, None, given)
+
+
 def test_the_help_names_every_flag_operator_mode_and_exit_code() -> None:
     done = CliRunner().invoke(recall, ["--help"])
     assert done.exit_code == 0
     said = " ".join(done.output.split())
     for word in (
         *("--in", "--since", "--until", "--on", "--path", "--label", "--limit", "--mode", "--json"),
+        *("--keyword", "--recent", "--random", "--grep", "--thread", "--full", "--all"),
+        *("grep:text", "full:yes", "Exits with 0", "with 1"),
         *("since:7d", "until:2026-10-01", "on:yesterday", "path:drafts/", "label:channel=claude"),
         *("limit:20", "mode:words", "format:json", "standard input", "Exits with 0"),
         *Mode,

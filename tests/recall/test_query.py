@@ -251,6 +251,19 @@ def test_labels_may_be_several_and_are_kept_as_written() -> None:
     assert found.text == "x"
 
 
+def test_grep_looks_for_several_phrases_and_needs_no_other_words() -> None:
+    found = asked('grep:"Priya  Nair" grep:May')
+    assert (found.text, found.quoted, found.mode) == (
+        "Priya Nair May",
+        ("Priya Nair", "May"),
+        Mode.GREP,
+    )
+    found = asked('"at four" tea grep:May')
+    assert found.text == "at four tea May"
+    assert (found.quoted, found.mode) == (("at four", "May"), Mode.GREP)
+    assert asked("tea grep:May mode:words").mode is Mode.WORDS
+
+
 @pytest.mark.parametrize("mode", list(Mode))
 def test_every_mode_can_be_asked_for(mode: Mode) -> None:
     assert asked(f"x mode:{mode.upper()}").mode is mode
@@ -273,6 +286,8 @@ def test_every_mode_can_be_asked_for(mode: Mode) -> None:
         ("x until:2026-02-30", "is no time"),
         ("x until:2026-13", "is no time"),
         ("x on:2026-1-1", "is no time"),
+        ("x full:moon", "full: 'moon' is neither yes nor no"),
+        ("mode:grep", "ask something"),
         ("x since:24:00", "is no time"),
         ("x since:12:60", "is no time"),
         ("x since:2026-10-01T", "is no time"),

@@ -306,6 +306,27 @@ def test_an_index_that_follows_equals_one_that_is_loaded(database: Database) -> 
         assert kept == anew
 
 
+# Grep
+
+
+def test_grep_gives_the_lines_with_any_phrase_of_what_holds_all_newest_first(
+    database: Database, asker: Asker
+) -> None:
+    write(database, "old.md", "Intro.\n\nTea at four.\nNothing here.\nWith Priya\nNair.\n")
+    write(database, "new.md", "- Priya Nair takes tea.\n")
+    write(database, "half.md", "Tea alone.\n")
+    keep(database, "Cake.\nTEA with\nPriya.")
+    learn(database, FakeEmbedder())
+    hits = asker.ask("grep:tea grep:priya").hits
+    assert [(hit.path, hit.first_line, hit.last_line, hit.text) for hit in hits] == [
+        ("", 0, 0, "TEA with\nPriya."),
+        ("/new.md", 1, 1, "- Priya Nair takes tea."),
+        ("/old.md", 3, 5, "Tea at four.\nWith Priya"),
+    ]
+    (over,) = asker.ask('grep:"four. nothing"').hits  # goes over a line's end
+    assert (over.first_line, over.last_line) == (3, 6)
+
+
 # Kept memories
 
 
