@@ -17,6 +17,9 @@ from geniuzfs.store.transactions import Txn
 RECORD = "INSERT INTO migrations (number, name) VALUES (?, ?)"
 
 
+_SIGNALS = "signals.sql"
+
+
 class SchemaFile(NamedTuple):
     number: int
     name: str
@@ -26,13 +29,15 @@ class SchemaFile(NamedTuple):
 @cache
 def schema_files() -> list[SchemaFile]:
     """The SQL files in order: beside the package in a wheel, one up in a checkout."""
+    found = sorted(_folder().glob("[0-9][0-9][0-9][0-9]_*.sql"))
+    return [SchemaFile(int(file.name[:4]), file.stem, file.read_text("utf-8")) for file in found]
+
+
+def _folder() -> Path:
     package = Path(__file__).parent.parent
     for folder in (package / "schema", package.parent / "schema"):
-        found = sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
-        if found:
-            return [
-                SchemaFile(int(file.name[:4]), file.stem, file.read_text("utf-8")) for file in found
-            ]
+        if (folder / _SIGNALS).exists():
+            return folder
     raise FileNotFoundError("the installation lacks its schema files: install geniuzfs again")
 
 
@@ -64,6 +69,8 @@ def migrate(txn: Txn) -> None:
             if _applied(txn) >= file.number:  # another process was faster
                 continue
             try:
+                if file.number == 1 and _has_signals(txn):
+                    txn.run((_folder() / _SIGNALS).read_text("utf-8"))
                 txn.run(file.sql)
             except apsw.SQLError as error:
                 raise StoreDamaged(f"{file.name} does not fit what is there: {error}") from error
@@ -73,6 +80,12 @@ def migrate(txn: Txn) -> None:
                 " applied_at TEXT NOT NULL DEFAULT (datetime('now'))) STRICT"
             )
             txn.run(RECORD, (file.number, file.name))
+
+
+def _has_signals(txn: Txn) -> bool:
+    """Whether the file's memories have the name that they had at first."""
+    named = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+    return bool(txn.row(named, ("signals",))) and not txn.row(named, ("memories",))
 
 
 def _applied(txn: Txn) -> int:

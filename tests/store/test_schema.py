@@ -17,6 +17,8 @@ from geniuzfs.store.connection import Database
 
 UUID = "3487B9B0-0000-4000-8000-000000000001"
 
+RECORDED = ",".join(str(file.number) for file in schema.schema_files())
+
 # What Geniuz runs itself on each open: its tables, without our constraints.
 GENIUZ = """
 CREATE TABLE IF NOT EXISTS _meta (key TEXT PRIMARY KEY, value TEXT);
@@ -119,7 +121,7 @@ def test_a_new_file_that_is_opened_at_once_from_everywhere_is_made_once(
     for thread in threads:
         thread.join()
     assert failures == []
-    assert asked(path, "SELECT group_concat(number) FROM migrations") == "1,2,3"
+    assert asked(path, "SELECT group_concat(number) FROM migrations") == RECORDED
 
 
 def test_processes_that_open_a_new_file_at_once_do_no_harm(tmp_path: Path) -> None:
@@ -142,7 +144,7 @@ def test_processes_that_open_a_new_file_at_once_do_no_harm(tmp_path: Path) -> No
         said = process.stderr.read()
         process.stderr.close()
         assert (process.wait(), said) == (0, b"")
-    assert asked(path, "SELECT group_concat(number) FROM migrations") == "1,2,3"
+    assert asked(path, "SELECT group_concat(number) FROM migrations") == RECORDED
 
 
 def test_a_migration_that_is_cut_short_leaves_nothing_of_itself(
@@ -254,6 +256,15 @@ OTHER = UUID[:-1] + "2"
         f"INSERT INTO memories (memory_uuid, payload) VALUES ('{UUID}', 'x')"
         " ON CONFLICT (memory_uuid) DO UPDATE SET payload = 'x'",
         f"INSERT OR REPLACE INTO memories (memory_uuid, payload) SELECT '{UUID}', 'x'",
+        f"UPDATE OR REPLACE memories SET rowid = 9 WHERE memory_uuid = '{UUID}'",
+        f"WITH x AS (SELECT 7) REPLACE INTO memories (_rowid_, memory_uuid, payload)"
+        f" SELECT *, '{OTHER}', 'x' FROM x",
+        f"INSERT INTO memories (rowid, memory_uuid, payload) VALUES (7, '{OTHER}', 'x')"
+        " ON CONFLICT DO UPDATE SET payload = 'x'",
+        f"REPLACE INTO memories (memory_uuid, payload) VALUES ('{OTHER}', 'x'), ('{UUID}', 'x')",
+        f"INSERT INTO memories (rowid, memory_uuid, payload) VALUES (-1, '{OTHER}', 'x')",
+        f"REPLACE INTO memories (rowid, memory_uuid, payload) VALUES (0, '{OTHER}', 'x')",
+        "PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF; DELETE FROM memories",
     ],
 )
 def test_a_memory_is_immutable_in_every_program(remembering: Database, statement: str) -> None:
