@@ -23,6 +23,9 @@ from geniuzfs.store.transactions import View
 LARGEST = 8 * 1_000_000
 """Bytes beyond which a file is not read at all: 2,000,000 characters have at most so many."""
 
+_GIST_MAX = 4_000
+"""Characters of a gist that a memory is found by: another tool may write one of any length."""
+
 _VERSION = b"1"
 """Of how texts are split: with another one, everything is looked at again."""
 
@@ -74,7 +77,7 @@ def of_memory(view: View, uuid: str) -> Prepared:
     memory = memories.memory(view, MemoryId(uuid))
     if memory is None:
         return Prepared(key, None)
-    text, gist = memory.content, memory.gist
+    text, gist = memory.content, memory.gist[:_GIST_MAX]
     gist = "" if text.startswith(gist.removesuffix("...")) else gist
     return _changed(
         view,

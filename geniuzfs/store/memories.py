@@ -7,6 +7,7 @@ Refuses: to keep what is empty or no text.
 """
 
 import json
+import re
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -24,6 +25,8 @@ GIST_MAX = 200
 """Characters in a gist that is made of the content."""
 
 _TIME = "%Y-%m-%d %H:%M:%S"
+_HALF = re.compile("[\ud800-\udfff]")
+
 _COLUMNS = "memory_uuid, payload, created_at, coalesce(parent_uuid, memory_uuid)"
 
 
@@ -206,11 +209,14 @@ def _memory(row: Any) -> Memory:
 
 
 def _said_in(payload: str) -> tuple[str, str]:
-    """Content and gist. What can't be read, which check names, says nothing."""
+    """Content and gist. What can't be read, which check names, says nothing. Halves of characters,
+    which JSON can escape and nothing else can hold, become U+FFFD.
+    """
     try:
         held = json.loads(payload)
     except ValueError:
         return "", ""
     found = held if isinstance(held, dict) else {}
     content, gist = found.get("content"), found.get("gist")
-    return content if isinstance(content, str) else "", gist if isinstance(gist, str) else ""
+    content, gist = (part if isinstance(part, str) else "" for part in (content, gist))
+    return _HALF.sub("\ufffd", content), _HALF.sub("\ufffd", gist)

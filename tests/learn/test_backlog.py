@@ -215,6 +215,30 @@ def test_a_kept_memory_is_learned(database: Database) -> None:
     assert (hit.kind, hit.address, hit.date) == ("memory", "00000000:13625F6B", "2026-10-06")
 
 
+@pytest.mark.parametrize(
+    "payload",
+    [
+        '{"content":"tea \\ud800 four","gist":"half a character"}',
+        '{"content":"tea at four","gist":"half a \\udfff character"}',
+        '{"content":"tea \\u0000 four","gist":"a NUL"}',
+        f'{{"content":"tea at four","gist":"{"long " * 20_000}"}}',
+    ],
+)
+def test_a_memory_that_only_another_tool_would_write_holds_nothing_up(
+    database: Database, payload: str
+) -> None:
+    with database.txn() as txn:
+        txn.run(
+            "INSERT INTO memories (memory_uuid, payload) VALUES (?, ?)",
+            ("13625F6B-0000-4000-8000-000000000001", payload),
+        )
+    learn(database, FakeEmbedder())
+    assert passages.waiting(database.view) == (0, 0)
+    (hit,) = Asker(database, FakeEmbedder()).ask("tea four").hits
+    assert hit.text.startswith("tea ")
+    assert hit.text.endswith(" four")
+
+
 def test_a_memory_that_can_not_be_read_holds_nothing_up(database: Database) -> None:
     with database.txn() as txn:
         for number, payload in enumerate(("[]", "no json", '{"gist":"x"}', '{"content":null}')):
