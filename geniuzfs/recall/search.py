@@ -55,6 +55,8 @@ def search(parts: Sequence[Part], query: Query, vectors: Mapping[ModelId, rank.F
 def _chosen(
     parts: Sequence[Part], query: Query, vectors: Mapping[ModelId, rank.Floats]
 ) -> list[Chosen]:
+    if not parts:
+        return []
     if query.mode in listing.MODES:
         return listing.listed(parts, query)
     ranked = _ranked(parts, query, vectors)

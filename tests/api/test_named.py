@@ -6,17 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from geniuzfs import runtime
 from geniuzfs.api import Geniuz
 from geniuzfs.config import Config
 from geniuzfs.errors import NotFound
 from geniuzfs.model import Scope
+from geniuzfs.ports import SystemClock
 from geniuzfs.recall import render
+from geniuzfs.recall.query import Mode
+from tests.embed.fake import FakeEmbedder
+
+
+def made_at(home: Path) -> Geniuz:
+    config = Config.from_environment({"GENIUZ_HOME": str(home)})
+    return Geniuz(config, SystemClock(), FakeEmbedder())
 
 
 @pytest.fixture
 def geniuz(tmp_path: Path) -> Iterator[Geniuz]:
-    made = runtime.geniuz(Config.from_environment({"GENIUZ_HOME": str(tmp_path / "home")}))
+    made = made_at(tmp_path / "home")
     made.begin()
     yield made
     made.close()
@@ -24,6 +31,14 @@ def geniuz(tmp_path: Path) -> Iterator[Geniuz]:
 
 def asked(geniuz: Geniuz, question: str, name: str | None = None) -> list[str]:
     return [hit.text for hit in geniuz.recall(name, geniuz.parse(question)).hits]
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_before_there_is_any_folder_nothing_is_found(tmp_path: Path, mode: Mode) -> None:
+    geniuz = made_at(tmp_path / "nowhere")
+    answer = geniuz.recall(None, geniuz.parse(f"tea mode:{mode}"))
+    assert render.text(answer).startswith("Nothing found.\nsearched: 0 passages, 0 memories")
+    geniuz.close()
 
 
 def test_an_id_or_address_alone_opens_the_memory_in_full(geniuz: Geniuz) -> None:
