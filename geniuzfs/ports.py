@@ -2,14 +2,19 @@
 
 import time
 from collections.abc import Sequence
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Protocol
 
 from geniuzfs.model import ModelId
 
-Vectors = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+else:
+
+    class Vectors:
+        """Stands for the array in annotations: numpy takes 100 ms to import."""
 
 
 class Clock(Protocol):

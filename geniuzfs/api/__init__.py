@@ -1,14 +1,18 @@
-"""class Geniuz: what can be asked of this program. Every door calls it."""
+"""class Geniuz: what can be asked of this program. Every door calls it.
+
+What asks, learns or checks is imported when that is first done: it brings numpy, 0.1 s that
+keeping a memory does not need.
+"""
 
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
 
 from geniuzfs.api import keeping
-from geniuzfs.api.asking import Asked, Asking
+from geniuzfs.api.asked import Asked
 from geniuzfs.api.keeping import Held
-from geniuzfs.api.learning import Learning
 from geniuzfs.config import Config
 from geniuzfs.errors import Busy, NotFound, StoreDamaged
 from geniuzfs.folders import mounts, registry
@@ -19,8 +23,12 @@ from geniuzfs.recall import query as queries
 from geniuzfs.recall import render
 from geniuzfs.recall.hits import Answer
 from geniuzfs.recall.query import Format, Query
-from geniuzfs.store import check, counts, tree
+from geniuzfs.store import counts, tree
 from geniuzfs.store.connection import Database
+
+if TYPE_CHECKING:
+    from geniuzfs.api.asking import Asking
+    from geniuzfs.api.learning import Learning
 
 _WAIT_SECONDS = 5.0
 """For another's lock, where nobody else is kept waiting meanwhile."""
@@ -61,7 +69,8 @@ class Geniuz:
         self.clock = clock
         self._embedder = embedder
         self._by_id: dict[FolderId, Folder] = {}
-        self._asking = Asking(self._open_patiently, embedder)
+        self._asks: Asking | None = None
+        self._making = Lock()
 
     def begin(self) -> None:
         """First use: make the data directory and "My memory". Raises UnsafePlace for
@@ -173,8 +182,10 @@ class Geniuz:
                 lines.append(each.line())
         return ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
 
-    def learning(self, name: str | None) -> Learning:
+    def learning(self, name: str | None) -> "Learning":
         """Learns one folder, or all of them: see there. Raises NotFound."""
+        from geniuzfs.api.learning import Learning
+
         if name is None:
             return Learning(self.folders, self._open_patiently, self._embedder)
         folder = self.folder(name)
@@ -182,7 +193,17 @@ class Geniuz:
 
     def close(self) -> None:
         """Give back what questions have opened."""
-        self._asking.close()
+        if self._asks is not None:
+            self._asks.close()
+
+    @property
+    def _asking(self) -> "Asking":
+        with self._making:  # questions of a mount come from several threads
+            if self._asks is None:
+                from geniuzfs.api.asking import Asking
+
+                self._asks = Asking(self._open_patiently, self._embedder)
+            return self._asks
 
     def _scope(self, scope: Scope) -> list[Asked]:
         if scope.folder is None:
@@ -231,6 +252,8 @@ class Geniuz:
         return {*home.glob(file), *below}
 
     def _check(self, folder: Folder, repair: bool) -> Checked:
+        from geniuzfs.store import check
+
         try:
             database = Database.open(folder.path)
             try:

@@ -14,6 +14,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from geniuzfs.addresses import Address, address
+from geniuzfs.api.asked import Asked as Asked
 from geniuzfs.errors import ModelUnavailable, NotFound, StoreError
 from geniuzfs.folders.registry import Folder
 from geniuzfs.learn.backlog import Backlog
@@ -41,13 +42,6 @@ _REMEMBERED = 256
 _BY_MEANING = (Mode.AUTO, Mode.MEANING, Mode.THREAD)
 
 _log = logging.getLogger(__name__)
-
-
-class Asked(NamedTuple):
-    """A folder, and the directory in it beneath which to look."""
-
-    folder: Folder
-    directory: InodeNumber
 
 
 class _Open(NamedTuple):

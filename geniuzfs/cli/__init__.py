@@ -1,5 +1,10 @@
-"""The command line: each command parses, makes one call, prints."""
+"""The command line: each command parses, makes one call, prints.
 
+Hides: that a command's module is imported when it is called. All of them took 0.35 s, and `keep`,
+which hooks and agents call all the time, is done in 0.08.
+"""
+
+import importlib
 import sys
 
 import click
@@ -7,8 +12,31 @@ import click
 from geniuzfs import __version__
 from geniuzfs.errors import GeniuzError
 
+_MODULES = {
+    "check": "check",
+    "keep": "keep",
+    "learn": "learn",
+    "model": "model",
+    "mount": "mount",
+    "recall": "recall",
+    "serve-model": "serve",
+    "status": "status",
+    "umount": "umount",
+}
+"""Command → the module that makes it."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _MODULES:
+            importlib.import_module(f"geniuzfs.cli.{_MODULES[cmd_name]}")
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="geniuzfs")
 def cli() -> None:
     """Memories as files: mount your folders, write with any program, find by meaning."""
@@ -16,19 +44,6 @@ def cli() -> None:
 
 def main() -> None:
     """The program. Exit codes: see geniuzfs.errors; what fails says so in one line."""
-    # Imported here, since the commands import `cli` from this module.
-    from geniuzfs.cli import (  # noqa: F401
-        check,
-        keep,
-        learn,
-        model,
-        mount,
-        recall,
-        serve,
-        status,
-        umount,
-    )
-
     try:
         cli(prog_name="geniuzfs")
     except GeniuzError as error:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from geniuzfs import runtime
+from geniuzfs import cli, runtime
 from geniuzfs.api import Geniuz
 from geniuzfs.config import Config
 from geniuzfs.errors import NotFound, UsageError
+from geniuzfs.store import memories
 
 
 def run(
@@ -91,6 +92,56 @@ def test_what_can_not_be_kept_is_refused_in_one_line(
     assert done.stdout == ""
     assert done.stderr.startswith("geniuzfs: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_keeping_imports_nothing_heavy(tmp_path: Path) -> None:
+    program = (
+        "import sys; from geniuzfs.cli import cli;"
+        " cli(['keep', 'text'], standalone_mode=False);"
+        " print({'numpy', 'trio', 'pyfuse3', 'onnxruntime'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "GENIUZ_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[1:] == ["set()"]
+
+
+def test_every_command_is_listed_and_has_a_help(tmp_path: Path) -> None:
+    modules = {path.stem for path in Path(cli.__file__).parent.glob("[a-z]*.py")}
+    assert modules == set(cli._MODULES.values())
+    shown = run(tmp_path / "home", "--help").stdout
+    for command in set(cli._MODULES) - {"serve-model"}:
+        assert f"\n  {command} " in shown
+    assert "serve-model" not in shown
+    assert run(tmp_path / "home", "nonsense", exits=2).stdout == ""
+
+
+def test_processes_that_keep_at_once_lose_and_double_nothing(
+    tmp_path: Path, geniuz: Geniuz
+) -> None:
+    program = (
+        "import sys; from geniuzfs import runtime; geniuz = runtime.geniuz()\n"
+        "for n in range(50): geniuz.keep(None, f'{sys.argv[1]}: {n}')"
+    )
+    keepers = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(keeper)],
+            env={**os.environ, "GENIUZ_HOME": str(geniuz.config.home)},
+        )
+        for keeper in range(4)
+    ]
+    assert [keeper.wait(60) for keeper in keepers] == [0] * 4
+    database = geniuz.open(geniuz.folders()[0], wait=5)
+    said = [each.memory.content for each in memories.page(database.view, 0, 1_000)]
+    database.close()
+    assert sorted(said) == sorted(f"{keeper}: {n}" for keeper in range(4) for n in range(50))
+    for keeper in range(4):  # in the order of keeping, within a second as well
+        own = [text for text in said if text.startswith(f"{keeper}:")]
+        assert own == [f"{keeper}: {n}" for n in range(50)]
 
 
 # The use case
