@@ -1,10 +1,12 @@
 """Kept memories in a mount: `.memories/` lists and opens them, and a new file there keeps one."""
 
 import os
+import sqlite3
 import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from errno import EACCES, EBADF, EFBIG, EINVAL, ENAMETOOLONG, ENODATA, ENOENT, EPERM
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from geniuzfs.model import FolderId, Memory
 from geniuzfs.store import memories, meta
 from geniuzfs.store.connection import Database
 from tests.daemon import Daemon, wait_until
+from tests.geniuz import NAMINGS, TABLES, as_geniuz_keeps, as_geniuz_lists
 from tests.mounted.calls import Directory, as_user, errno_as_user, errno_of
 
 NOW_NS = 1_790_000_000 * 10**9  # 2026-09-21, in every time zone
@@ -339,3 +342,36 @@ def test_a_memory_that_was_kept_is_found_at_once(mounted: Daemon) -> None:
     answer = (mounted.root / ".recall" / "Aurelia mode:words").read_text()
     assert answer.startswith("- Aurelia countersigns everything. [")
     assert f":{kept(mounted)[-1].id[:8]}, {time.strftime('%Y-%m-%d')}" in answer
+
+
+# Beside Geniuz
+
+
+@pytest.mark.parametrize("naming", NAMINGS)
+def test_a_database_of_geniuz_is_mounted_and_both_go_on_keeping(
+    tmp_path: Path, naming: str
+) -> None:
+    (tmp_path / "home").mkdir()
+    with closing(sqlite3.connect(tmp_path / "home" / "memory.db")) as plain:
+        plain.executescript(TABLES.format(**NAMINGS[naming]))
+        root = as_geniuz_keeps(plain, "Who signs?", naming=naming)
+    with Daemon(tmp_path) as daemon, closing(sqlite3.connect(daemon.database_path)) as plain:
+        directory = daemon.root / ".memories"
+        assert [path.read_text() for path in directory.iterdir()] == ["Who signs?\n"]
+        (directory / f"re {root[:8]}").write_text("Priya does.")
+        assert [memory.parent for memory in kept(daemon)] == [root, root]
+        plain.executescript(TABLES.format(**NAMINGS["geniuz"]))  # they open it meanwhile
+        child = as_geniuz_keeps(plain, "Since May.", kept(daemon)[1].id)
+        assert (directory / child[:8]).read_text() == "Since May.\n"
+        texts = {"Who signs?", "Priya does.", "Since May."}
+        assert {path.read_text()[:-1] for path in directory.iterdir()} == texts
+        assert {content for content, _ in as_geniuz_lists(plain)} == texts
+        assert plain.execute(
+            "SELECT level, root_uuid FROM memory_chains ORDER BY level"
+        ).fetchall() == [(level, root) for level in range(3)]
+        answer = (daemon.root / ".recall" / f"mode:thread {child[:8]}").read_text()
+        assert [line[2:12] for line in answer.splitlines()[:3]] == [
+            "Who signs?",
+            "Priya does",
+            "Since May.",
+        ]
