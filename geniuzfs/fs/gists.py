@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
 def name(memory: Memory) -> bytes:
     """`2026-10-06 Priya signs~3487B9B0.md`, of the local day."""
     day = datetime.fromtimestamp(kept_ns(memory.created_at) / 1e9).date().isoformat()
-    end = f"~{memory.id[:SHORT].upper()}{SUFFIX}".encode()
+    end = f"~{_UNSAFE.sub('_', memory.id[:SHORT].upper())}{SUFFIX}".encode()
     gist = _UNSAFE.sub("_", " ".join(memory.gist.split()))
     begin = f"{day} {gist}".encode()[: NAME_MAX - len(end)].decode("utf-8", "ignore")
     return begin.encode() + end

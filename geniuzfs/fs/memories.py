@@ -27,7 +27,15 @@ from pyfuse3 import (
     SetattrFields,
 )
 
-from geniuzfs.errors import Busy, GeniuzError, NameTooLong, NoSuchAttribute, NotFound, Stale
+from geniuzfs.errors import (
+    Busy,
+    GeniuzError,
+    NameTooLong,
+    NoSuchAttribute,
+    NotFound,
+    Stale,
+    UsageError,
+)
 from geniuzfs.fs import gists, xattrs
 from geniuzfs.fs.attrs import TIMEOUT
 from geniuzfs.fs.faults import handler
@@ -83,7 +91,7 @@ class Draft(Virtual):
 
     first = KEPT
     mode = stat.S_IFREG | 0o600
-    __slots__ = ("claimed", "kept", "text")
+    __slots__ = ("claimed", "kept", "text", "whole")
 
     def __init__(self, scope: Scope, within: bytes, name: bytes) -> None:
         super().__init__(scope, within, name)
@@ -91,6 +99,8 @@ class Draft(Virtual):
         self.claimed = 0
         """Bytes of room that it has claimed of the volume."""
         self.kept = False
+        self.whole = True
+        """Every write so far was taken."""
 
     @property
     def size(self) -> int:
@@ -321,7 +331,10 @@ class Memories:
         return attributes
 
     def _grow(self, draft: Draft, size: int) -> None:
-        """To `size` at least. Raises FUSEError beyond DRAFT_MAX, and StoreFull."""
+        """To `size` at least. Raises FUSEError beyond DRAFT_MAX, and StoreFull: then the text is
+        not what was meant, until another write is taken.
+        """
+        draft.whole = False
         if size > DRAFT_MAX:
             raise FUSEError(errno.EFBIG)
         added = size - len(draft.text)
@@ -329,6 +342,7 @@ class Memories:
             self._volume(draft.scope).claim(added)
             draft.claimed += added
             draft.text += bytes(added)
+        draft.whole = True
 
     def _keep(self, draft: Draft) -> None:
         if draft.kept:
@@ -368,4 +382,6 @@ def _text(memory: Memory) -> bytes:
 
 
 def _decoded(draft: Draft) -> str:
+    if not draft.whole:
+        raise UsageError("what was to be kept is not all there")
     return draft.text.decode("utf-8", "surrogateescape")

@@ -24,6 +24,9 @@ CONTENT_MAX = 2_000_000
 GIST_MAX = 200
 """Characters in a gist that is made of the content."""
 
+YEARS = range(1700, 2200)
+"""Of times that can be told: nanoseconds in 64 bits reach from 1677 to 2262."""
+
 _TIME = "%Y-%m-%d %H:%M:%S"
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -194,12 +197,12 @@ def _downwards(view: View, root: Memory) -> Iterator[Memory]:
 
 
 def kept_ns(created_at: str) -> int:
-    """A memory's time in nanoseconds since 1970; 0 for what is no time."""
+    """A memory's time in nanoseconds since 1970; 0 for what is no time, or none of YEARS."""
     try:
         kept = datetime.strptime(created_at, _TIME).replace(tzinfo=UTC)
-    except ValueError:
+    except (TypeError, ValueError):
         return 0
-    return int(kept.timestamp()) * 1_000_000_000
+    return int(kept.timestamp()) * 1_000_000_000 if kept.year in YEARS else 0
 
 
 def _memory(row: Any) -> Memory:

@@ -29,6 +29,12 @@ def test_a_name_is_day_gist_and_id(gist: str, name: str) -> None:
     assert called(gist) == name.encode()
 
 
+def test_an_id_of_another_tool_makes_a_name_as_well() -> None:
+    made_up = MemoryId("a/b\n" + "ä" * 32)
+    named = gists.name(Memory(made_up, "", "gist", "2026-10-06 12:00:00", made_up))
+    assert named.decode() == "2026-10-06 gist~A_B_ÄÄÄÄ.md"
+
+
 @given(st.text())
 def test_any_gist_makes_a_name_that_leads_back(gist: str) -> None:
     name = called(gist * 40)

@@ -114,6 +114,22 @@ def test_an_id_that_two_memories_begin_with_opens_neither(tmp_path: Path) -> Non
             assert path.read_text() in path.name.replace("~", "\n")
 
 
+@pytest.mark.parametrize(
+    "created_at", ["9999-12-31 23:59:59", "0001-01-01 00:00:00", "yesterday", "", "2026-09-21"]
+)
+def test_a_time_that_another_tool_made_up_is_shown_as_none(tmp_path: Path, created_at: str) -> None:
+    with Daemon(tmp_path) as daemon:
+        with closing(sqlite3.connect(daemon.database_path)) as plain, plain:
+            plain.execute(
+                "INSERT INTO memories VALUES (?, ?, ?, NULL)",
+                (f"{'A' * 8}-0000-4000-8000-{1:012}", '{"content":"tea","gist":"g"}', created_at),
+            )
+        (path,) = (daemon.root / ".memories").iterdir()
+        assert (path.read_text(), os.stat(path).st_mtime_ns) == ("tea\n", 0)
+        for question in ("tea mode:words", "mode:recent", "AAAAAAAA", "tea mode:words since:7d"):
+            (daemon.root / ".recall" / question).read_bytes()
+
+
 def test_many_are_listed_once_each_while_others_are_kept(tmp_path: Path) -> None:
     with Daemon(tmp_path) as daemon:
         made = {keep(daemon, f"memory {n}").id for n in range(3 * PAGE)}
@@ -240,7 +256,9 @@ def test_what_can_not_be_kept_is_refused_at_close(mounted: Daemon, text: bytes) 
 def test_what_is_too_long_is_refused_when_it_is_written(mounted: Daemon) -> None:
     before = kept(mounted)
     file = os.open(mounted.root / ".memories" / "long", os.O_WRONLY | os.O_CREAT)
+    os.write(file, b"the beginning of it")
     assert errno_of(lambda: os.pwrite(file, b"x", DRAFT_MAX)) == EFBIG
+    assert errno_of(lambda: os.fsync(file)) == EINVAL
     assert errno_of(lambda: os.close(file)) == EINVAL
     assert kept(mounted) == before
 
