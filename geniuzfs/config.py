@@ -62,17 +62,20 @@ class Config:
     """False: serve with trio's stock wait (GENIUZ_FAST_WAIT=0)."""
     owner: tuple[int, int]
     """User and group of a new folder's top directory."""
+    database: Path | None = None
+    """The file of the folder that a command means when it names none (GENIUZ_DB)."""
     learns: bool = True
     """False: a mount does not start a learner (GENIUZ_LEARN=0)."""
     embedding: Embedding = field(default_factory=lambda: Embedding.from_environment({}))
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Config":
-        """GENIUZ_HOME (default ~/.geniuz), GENIUZ_MOUNT (~/Memory),
+        """GENIUZ_HOME (default ~/.geniuz), GENIUZ_MOUNT (~/Memory), GENIUZ_DB (none),
         GENIUZ_CONTENT_LIMIT (bytes a file, 64 MiB), GENIUZ_FAST_WAIT (1),
         GENIUZ_LEARN (1), and what Embedding reads.
         """
         user = Path(environment.get("HOME") or os.path.expanduser("~"))
+        given = environment.get("GENIUZ_DB")
         return cls(
             home=_absolute(environment.get("GENIUZ_HOME"), user / ".geniuz"),
             mountpoint=_absolute(environment.get("GENIUZ_MOUNT"), user / "Memory"),
@@ -81,6 +84,7 @@ class Config:
             ),
             fast_wait=environment.get("GENIUZ_FAST_WAIT", "1") != "0",
             owner=(os.getuid(), os.getgid()),
+            database=_absolute(given, user) if given else None,
             learns=environment.get("GENIUZ_LEARN", "1") != "0",
             embedding=Embedding.from_environment(environment),
         )

@@ -26,6 +26,9 @@ GeniuzError
 ├── ModelUnavailable         no vectors: the model can't be loaded, or
 │   │                        its helper not be reached                   EHOSTDOWN 9
 │   └── TooLate              the helper did not answer in time           ETIMEDOUT
+├── FolderError              a folder can't be used or moved as it is    EPERM   10
+│   ├── TwoCopies            a folder is there twice                     EBUSY
+│   └── Unfinished           a move that was interrupted is in the way   EBUSY
 ├── UnsafePlace              a place where a database or mount may not be EINVAL  2
 └── MountError               the kernel or fusermount3 refused           EIO      7
 
@@ -162,6 +165,25 @@ class TooLate(ModelUnavailable):
     """The helper did not answer within the time it was given."""
 
     errno = errno.ETIMEDOUT
+
+
+class FolderError(GeniuzError):
+    """The folder can't be used or moved as it is; nothing was changed."""
+
+    errno = errno.EPERM
+    exit_code = 10
+
+
+class TwoCopies(FolderError):
+    """A folder is there twice: both are blocked until one of them is moved away."""
+
+    errno = errno.EBUSY
+
+
+class Unfinished(FolderError):
+    """A move that was interrupted can't be finished or undone yet."""
+
+    errno = errno.EBUSY
 
 
 class UnsafePlace(GeniuzError):

@@ -13,6 +13,7 @@ def test_the_defaults_are_in_the_home_directory() -> None:
     assert config.home == Path("/home/you/.geniuz")
     assert config.mountpoint == Path("/home/you/Memory")
     assert config.content_limit == DEFAULT_CONTENT_LIMIT
+    assert config.database is None
     assert config.fast_wait
 
 
@@ -22,12 +23,14 @@ def test_every_setting_is_read() -> None:
             "HOME": "/home/you",
             "GENIUZ_HOME": "/data/./geniuz",
             "GENIUZ_MOUNT": "/mnt/notes/",
+            "GENIUZ_DB": "/data/work/memory.db",
             "GENIUZ_CONTENT_LIMIT": "1048576",
             "GENIUZ_FAST_WAIT": "0",
         }
     )
     assert config.home == Path("/data/geniuz")
     assert config.mountpoint == Path("/mnt/notes")
+    assert config.database == Path("/data/work/memory.db")
     assert config.content_limit == 1048576
     assert not config.fast_wait
 

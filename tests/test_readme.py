@@ -72,4 +72,4 @@ def test_every_exit_code_is_in_the_readme() -> None:
     codes = {known.exit_code for known in classes} | {0, errors.EXIT_PROBLEMS}
     listed = re.search(r"Exit codes: (.*?)\.\n", README, re.DOTALL)
     assert listed is not None
-    assert codes == {int(code) for code in re.findall(r"\b(\d) ", listed[1])}
+    assert codes == {int(code) for code in re.findall(r"\b(\d+) ", listed[1])}

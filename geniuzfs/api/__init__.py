@@ -11,6 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from geniuzfs.api import keeping
+from geniuzfs.api.arranging import Arranging
 from geniuzfs.api.asked import Asked
 from geniuzfs.api.keeping import Held
 from geniuzfs.config import Config
@@ -68,6 +69,7 @@ class Geniuz:
         self.config = config
         self.clock = clock
         self._embedder = embedder
+        self.arranging = Arranging(config, clock)
         self._by_id: dict[FolderId, Folder] = {}
         self._asks: Asking | None = None
         self._making = Lock()
@@ -80,12 +82,14 @@ class Geniuz:
         registry.begin(self.config.home, self.clock)
 
     def folders(self) -> list[Folder]:
-        """Every folder, "My memory" first."""
-        return registry.found(self.config.home, self.clock)
+        """Every folder that can be used, the pinned ones first, then "My memory". What is not
+        listed is told in the log, once.
+        """
+        return self.arranging.seen().folders
 
     def folder(self, name: str) -> Folder:
-        """The folder called `name`, ignoring case. Raises NotFound."""
-        return registry.named(self.folders(), name)
+        """The folder called `name`, ignoring case. Raises NotFound and TwoCopies."""
+        return registry.named(self.arranging.seen(), name)
 
     def open(self, folder: Folder, *, wait: float) -> Database:
         """The folder's database, with a top directory. `wait`: seconds for another's lock."""
@@ -103,11 +107,11 @@ class Geniuz:
         """Look for broken invariants in one folder, or in all, those too that can't be
         opened any more; with `repair` mend what can be. Raises NotFound for the name.
         """
-        folders = self.folders()
+        seen = self.arranging.seen()
         if name is not None:
-            return [self._check(registry.named(folders, name), repair)]
-        left_out = self._files() - {folder.path for folder in folders}
-        nameless = [_nameless(path) for path in sorted(left_out)]
+            return [self._check(registry.named(seen, name), repair)]
+        folders = [*seen.folders, *(copy for copies in seen.blocked for copy in copies)]
+        nameless = [_nameless(path) for path, _reason in seen.left_out]
         return [self._check(folder, repair) for folder in [*folders, *nameless]]
 
     def status(self) -> list[FolderStatus]:
@@ -180,6 +184,8 @@ class Geniuz:
         for each in self.status():
             if scope.folder in (None, each.folder.identity.id):
                 lines.append(each.line())
+        if scope.folder is None:
+            lines += self.arranging.seen().warnings()
         return ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
 
     def learning(self, name: str | None) -> "Learning":
@@ -245,11 +251,6 @@ class Geniuz:
             )
         finally:
             database.close()
-
-    def _files(self) -> set[Path]:
-        home, file = self.config.home, registry.FILE
-        below = (path for path in home.glob(f"*/{file}") if not path.parent.is_symlink())
-        return {*home.glob(file), *below}
 
     def _check(self, folder: Folder, repair: bool) -> Checked:
         from geniuzfs.store import check

@@ -16,10 +16,10 @@ def status(as_json: bool) -> None:
     """Show what is mounted and what the folders hold."""
     geniuz = runtime.geniuz()
     folders, mounted = geniuz.status(), [str(path) for path in geniuz.mounted()]
+    not_used = geniuz.arranging.seen().warnings()
     if as_json:
-        click.echo(
-            json.dumps({"mounts": mounted, "folders": [_object(folder) for folder in folders]})
-        )
+        shown = [_object(folder) for folder in folders]
+        click.echo(json.dumps({"mounts": mounted, "folders": shown, "not_used": not_used}))
         return
     for path in mounted:
         click.echo(f"mounted at {path}")
@@ -27,6 +27,8 @@ def status(as_json: bool) -> None:
         click.echo("nothing is mounted")
     for folder in folders:
         click.echo(folder.line())
+    for line in not_used:
+        click.echo(line)
 
 
 def _object(status: FolderStatus) -> dict[str, Any]:

@@ -69,20 +69,24 @@ def check_safe(path: Path, table: Path = TABLE) -> None:
     """Raises UnsafePlace when a database at `path` would lie on a network or FUSE
     file system. Asks the mount table alone: the place itself may hang.
     """
-    holding = max(
-        (mount for mount in mounts(table) if path.is_relative_to(mount.target)),
-        key=lambda mount: len(mount.target.parts),
-        default=None,
-    )
-    if (
-        holding is not None
-        and holding.type.startswith(_UNSAFE)
-        and not holding.type.startswith(_UNSAFE_EXCEPT)
-    ):
+    holding = unsafe(path, mounts(table))
+    if holding is not None:
         raise UnsafePlace(
             f"{path} lies on {holding.type} (mounted at {holding.target}), where a database"
             " can lose data: set GENIUZ_HOME to a directory on a local disk"
         )
+
+
+def unsafe(path: Path, among: list[Mount]) -> Mount | None:
+    """The mount that `path` lies on, if it is one where no database may lie."""
+    holding = max(
+        (mount for mount in among if path.is_relative_to(mount.target)),
+        key=lambda mount: len(mount.target.parts),
+        default=None,
+    )
+    if holding is None or not holding.type.startswith(_UNSAFE):
+        return None
+    return None if holding.type.startswith(_UNSAFE_EXCEPT) else holding
 
 
 def _unescaped(text: str) -> str:

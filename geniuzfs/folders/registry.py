@@ -1,13 +1,19 @@
-"""Which folders there are: the data directory's own file and those one level down."""
+"""Which folders there are: the data directory's own file and those one level down, there and in
+the directories that were added on purpose.
 
-import logging
+Hides: how they are found and told apart. Promises: a folder is known by its identity, wherever it
+lies; names are unique, ignoring case; of two copies of one folder neither is used. Refuses: links,
+and places where a database could lose data (folders.mounts).
+"""
+
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from geniuzfs.errors import GeniuzError, NotFound
+from geniuzfs.errors import GeniuzError, NotFound, TwoCopies
+from geniuzfs.folders import mounts, places
 from geniuzfs.model import FolderId, Identity
 from geniuzfs.ports import Clock
 from geniuzfs.store import meta
@@ -15,8 +21,8 @@ from geniuzfs.store.connection import Database
 
 FILE = "memory.db"
 FIRST = "My memory"
-
-_log = logging.getLogger(__name__)
+ARCHIVE = "archive"
+"""The directory beside a folder in which archived ones lie, one level below where reading goes."""
 
 
 class Folder(NamedTuple):
@@ -30,34 +36,79 @@ class Folder(NamedTuple):
         return self.identity.name
 
 
-def found(home: Path, clock: Clock) -> list[Folder]:
-    """Every folder that can be read, the data directory's own first, then by name.
+class LeftOut(NamedTuple):
+    """A file that might be a folder's and is not listed, and why, in one line."""
 
-    Left out, with a warning: what can't be read, and what has the name or the
-    identity of one that is listed already. A file without an identity is given one.
+    path: Path
+    reason: str
+
+
+class Seen(NamedTuple):
+    """What there is. `folders`: those that can be used, the pinned ones first, then "My memory",
+    then by name; `blocked`: the copies of each folder that is there more than once.
     """
-    listed: list[Folder] = []
-    for path in _files(home):
+
+    folders: list[Folder]
+    blocked: list[list[Folder]]
+    left_out: list[LeftOut]
+
+    def warnings(self) -> list[str]:
+        """What is not listed, a line each."""
+        copies = [f"{_twice(copies)}, so neither is used" for copies in self.blocked]
+        return copies + [f"{path} is left out: {reason}" for path, reason in self.left_out]
+
+
+def look(home: Path, clock: Clock) -> Seen:
+    """Every folder there is. A file without an identity is given one. Raises StoreDamaged where
+    it is not known where to look.
+    """
+    known = places.read(home)
+    found: dict[FolderId, list[Folder]] = {}
+    left_out: list[LeftOut] = []
+    for path in files(home, known.added):
         try:
             folder = Folder(path, _identity(path, home, clock))
-        except GeniuzError as error:
-            _log.warning("%s is left out: %s", path, error)
+        except (GeniuzError, OSError) as error:
+            left_out.append(LeftOut(path, str(error)))
             continue
-        twin = next((other for other in listed if _clash(folder, other)), None)
-        if twin is None:
-            listed.append(folder)
-        else:
-            _log.warning("%s is left out: it has the name or identity of %s", path, twin.path)
-    return sorted(listed, key=lambda folder: (folder.path.parent != home, folder.name.casefold()))
+        found.setdefault(folder.identity.id, []).append(folder)
+    single = [copies[0] for copies in found.values() if len(copies) == 1]
+    folders, clashing = _with_names_of_their_own(home, single)
+    return Seen(
+        sorted(folders, key=lambda folder: _order(folder, home, known.pinned)),
+        [copies for copies in found.values() if len(copies) > 1],
+        left_out + clashing,
+    )
 
 
-def named(folders: list[Folder], name: str) -> Folder:
-    """The folder of that name, ignoring case. Raises NotFound, never another one."""
-    for folder in folders:
+def named(seen: Seen, name: str) -> Folder:
+    """The folder of that name, ignoring case. Raises TwoCopies when it is there twice, and
+    NotFound: never another one.
+    """
+    for copies in seen.blocked:
+        if any(copy.name.casefold() == name.casefold() for copy in copies):
+            raise TwoCopies(f"{_twice(copies)}: move one of them away")
+    for folder in seen.folders:
         if folder.name.casefold() == name.casefold():
             return folder
-    known = ", ".join(repr(folder.name) for folder in folders)
+    known = ", ".join(repr(folder.name) for folder in seen.folders)
     raise NotFound(f"no folder is called {name!r}; there is {known or 'none yet'}")
+
+
+def identified(seen: Seen, id_: FolderId) -> Folder:
+    """The folder of that identity. Raises TwoCopies and NotFound."""
+    for copies in seen.blocked:
+        if copies[0].identity.id == id_:
+            raise TwoCopies(f"{_twice(copies)}: move one of them away")
+    for folder in seen.folders:
+        if folder.identity.id == id_:
+            return folder
+    raise NotFound("the folder is gone")
+
+
+def at(path: Path, home: Path, clock: Clock) -> Folder:
+    """The folder whose file is at `path`. Raises NotFound and what opening it raises."""
+    return Folder(path, _identity(path, home, clock))
 
 
 def begin(home: Path, clock: Clock) -> None:
@@ -68,12 +119,41 @@ def begin(home: Path, clock: Clock) -> None:
         _identity(home / FILE, home, clock)
 
 
-def _files(home: Path) -> Iterator[Path]:
-    if (home / FILE).is_file():
-        yield home / FILE
-    for directory in sorted(home.iterdir()) if home.is_dir() else ():
-        if directory.is_dir() and not directory.is_symlink() and (directory / FILE).is_file():
-            yield directory / FILE
+def files(home: Path, added: Iterable[Path]) -> Iterator[Path]:
+    """The files that may be folders', each once, however many places lead to it."""
+    table = mounts.mounts()
+    met = set()
+    for place in (home, *added):
+        for directory in (place, *_below(place, table)):
+            # By name alone: a place that hangs must not be touched.
+            if mounts.unsafe(directory, table) is not None:
+                continue
+            path = directory / FILE
+            try:
+                there = path.is_file() and not path.is_symlink()
+                status = directory.stat()
+            except OSError:
+                continue
+            if there and (status.st_dev, status.st_ino) not in met:
+                met.add((status.st_dev, status.st_ino))
+                yield path
+
+
+def fresh(name: str, clock: Clock) -> Identity:
+    """Who a new folder is."""
+    made = datetime.fromtimestamp(clock.now_ns() / 1e9, UTC)
+    return Identity(
+        FolderId(str(uuid.uuid4()).upper()), name, "", made.strftime("%Y-%m-%d %H:%M:%S")
+    )
+
+
+def _below(place: Path, table: list[mounts.Mount]) -> list[Path]:
+    if mounts.unsafe(place, table) is not None:
+        return []
+    try:
+        return sorted(path for path in place.iterdir() if path.is_dir() and not path.is_symlink())
+    except OSError:  # not there at the moment, or not ours to read
+        return []
 
 
 def _identity(path: Path, home: Path, clock: Clock) -> Identity:
@@ -83,7 +163,7 @@ def _identity(path: Path, home: Path, clock: Clock) -> Identity:
         known = meta.identity(database.view)
         if known is None:
             with database.txn() as txn:
-                known = meta.identify(txn, _fresh(name, clock))
+                known = meta.identify(txn, fresh(name, clock))
     finally:
         database.close()
     if known.name in ("", ".", "..") or "/" in known.name or "\0" in known.name:
@@ -91,12 +171,28 @@ def _identity(path: Path, home: Path, clock: Clock) -> Identity:
     return known
 
 
-def _fresh(name: str, clock: Clock) -> Identity:
-    made = datetime.fromtimestamp(clock.now_ns() / 1e9, UTC)
-    return Identity(
-        FolderId(str(uuid.uuid4()).upper()), name, "", made.strftime("%Y-%m-%d %H:%M:%S")
-    )
+def _with_names_of_their_own(
+    home: Path, folders: list[Folder]
+) -> tuple[list[Folder], list[LeftOut]]:
+    """Of those with one name, the one that had it first."""
+    kept: dict[str, Folder] = {}
+    clashing = []
+    for folder in sorted(
+        folders, key=lambda one: (one.path.parent != home, one.identity.created_at, one.path)
+    ):
+        first = kept.setdefault(folder.name.casefold(), folder)
+        if first is not folder:
+            reason = f"it has the name of {first.path}: geniuzfs folder rename gives it another"
+            clashing.append(LeftOut(folder.path, reason))
+    return list(kept.values()), clashing
 
 
-def _clash(one: Folder, other: Folder) -> bool:
-    return one.identity.id == other.identity.id or one.name.casefold() == other.name.casefold()
+def _order(folder: Folder, home: Path, pinned: tuple[FolderId, ...]) -> tuple[int, bool, str]:
+    id_ = folder.identity.id
+    rank = pinned.index(id_) if id_ in pinned else len(pinned)
+    return rank, folder.path.parent != home, folder.name.casefold()
+
+
+def _twice(copies: list[Folder]) -> str:
+    where = " and ".join(str(copy.path) for copy in copies)
+    return f"{copies[0].name!r} is there twice, as {where}"

@@ -10,11 +10,12 @@ from geniuzfs.store.transactions import Txn, View
 
 def identity(view: View) -> Identity | None:
     """Who this folder is; None for a file that has not been given an identity."""
-    kept = dict(view.rows("SELECT key, value FROM _meta WHERE value IS NOT NULL"))
+    rows = view.rows("SELECT key, value FROM _meta WHERE value IS NOT NULL")
+    kept = {key: str(value) for key, value in rows}  # a column has no type that holds
     if "uuid" not in kept:
         return None
     return Identity(
-        FolderId(kept["uuid"]),
+        FolderId(kept["uuid"].upper()),
         kept.get("name", ""),
         kept.get("description", ""),
         kept.get("created_at", ""),

@@ -1,0 +1,97 @@
+"""Folders as people arrange them: found, meant and chosen.
+
+Hides: in which order it is decided which folder a command means. Promises: a name that matches
+nothing is an error, wherever the name stood.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from geniuzfs.config import Config
+from geniuzfs.errors import NotFound, UsageError
+from geniuzfs.folders import places, registry
+from geniuzfs.folders.registry import Folder, Seen
+from geniuzfs.ports import Clock
+
+HERE = ".geniuz-folder"
+"""A file that holds a folder's name: commands beneath its directory mean that folder."""
+
+_LONGEST = 1024
+"""Bytes of such a file that are read: a name has 255."""
+
+_log = logging.getLogger(__name__)
+
+
+class Arranging:
+    """The use cases about folders themselves, on the data directory that `config` names."""
+
+    def __init__(self, config: Config, clock: Clock) -> None:
+        self._home = config.home
+        self._database = config.database
+        self._clock = clock
+        self._told: set[str] = set()
+
+    def seen(self) -> Seen:
+        """What there is now. What is not listed is told in the log, once."""
+        seen = registry.look(self._home, self._clock)
+        warnings = set(seen.warnings())
+        for line in sorted(warnings - self._told):
+            _log.warning("%s", line)
+        self._told = warnings
+        return seen
+
+    def meant(self, name: str | None, here: Path) -> Folder:
+        """The folder that a command means, run in the directory `here`: the first that applies of
+        `name`, GENIUZ_DB, a file `.geniuz-folder` here or above, what was chosen by `use`, and
+        "My memory". Raises NotFound, TwoCopies, and UsageError for a file that holds no name.
+        """
+        seen = self.seen()
+        if name is not None:
+            return registry.named(seen, name)
+        if self._database is not None:
+            return self._at(seen, self._database)
+        written = _written(here)
+        if written is not None:
+            path, name = written
+            with _naming(path):
+                return registry.named(seen, name)
+        used = places.read(self._home).used
+        if used is not None:
+            with _naming("what geniuzfs folder use has chosen"):
+                return registry.identified(seen, used)
+        return self._at(seen, self._home / registry.FILE)
+
+    def _at(self, seen: Seen, path: Path) -> Folder:
+        copies = (copy for copies in seen.blocked for copy in copies)
+        for folder in (*seen.folders, *copies):
+            if folder.path == path or (path.exists() and folder.path.samefile(path)):
+                return registry.identified(seen, folder.identity.id)
+        return registry.at(path, self._home, self._clock)
+
+
+@contextmanager
+def _naming(source: Path | str) -> Iterator[None]:
+    """What was not found within it was named by `source`."""
+    try:
+        yield
+    except NotFound as error:
+        raise NotFound(f"{source}: {error}") from error
+
+
+def _written(here: Path) -> tuple[Path, str] | None:
+    """The nearest file that names a folder, and the name."""
+    for directory in (here, *here.parents):
+        path = directory / HERE
+        try:
+            with path.open("rb") as file:
+                name = file.read(_LONGEST).decode().strip()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{path} can't be read: {error}") from error
+        if not name or "\n" in name:
+            raise UsageError(f"{path} must hold the name of a folder, and nothing else")
+        return path, name
+    return None

@@ -1,0 +1,75 @@
+"""Files that are written whole or not at all, and renames that last.
+
+Hides: which syncs that takes, and the errors of the operating system. Promises: what a function
+here has done when it returns survives the loss of power; killed before, the earlier state
+stands. Raises StoreFull, ReadOnly and StoreFault.
+"""
+
+import contextlib
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from geniuzfs.errors import ReadOnly, StoreError, StoreFault, StoreFull
+
+_ERRORS: dict[int | None, type[StoreError]] = {
+    errno.ENOSPC: StoreFull,
+    errno.EDQUOT: StoreFull,
+    errno.EROFS: ReadOnly,
+    errno.EACCES: ReadOnly,
+    errno.EPERM: ReadOnly,
+}
+
+
+@contextlib.contextmanager
+def translating(path: Path) -> Iterator[None]:
+    """An OSError within becomes one of ours that names `path`."""
+    try:
+        yield
+    except OSError as error:
+        kind = _ERRORS.get(error.errno, StoreFault)
+        raise kind(f"{path}: {error.strerror}") from error
+
+
+def write(path: Path, text: str) -> None:
+    """Have `path` hold `text`, in UTF-8, readable for its owner alone."""
+    with translating(path):
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(descriptor)
+            os.replace(name, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+    sync(path.parent)
+
+
+def rename(old: Path, new: Path) -> None:
+    """Give a file or directory another name on the same file system."""
+    with translating(old):
+        os.rename(old, new)
+    sync(new.parent)
+    sync(old.parent)
+
+
+def remove(path: Path) -> None:
+    """Have no file at `path`."""
+    with translating(path):
+        path.unlink(missing_ok=True)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Put a file's bytes, or a directory's names, on the disk."""
+    with translating(path):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
