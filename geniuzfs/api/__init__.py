@@ -17,7 +17,7 @@ from geniuzfs.api.keeping import Held
 from geniuzfs.config import Config
 from geniuzfs.errors import Busy, NotFound, StoreDamaged
 from geniuzfs.folders import mounts, registry
-from geniuzfs.folders.registry import Folder
+from geniuzfs.folders.registry import Folder as Folder
 from geniuzfs.model import ROOT, FolderId, Identity, InodeNumber, Problem, Scope
 from geniuzfs.ports import Clock, Embedder
 from geniuzfs.recall import query as queries

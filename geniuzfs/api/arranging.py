@@ -1,4 +1,4 @@
-"""Folders as people arrange them: found, meant and chosen.
+"""Folders as people arrange them: found, meant, chosen, made and put away.
 
 Hides: in which order it is decided which folder a command means. Promises: a name that matches
 nothing is an error, wherever the name stood.
@@ -11,8 +11,9 @@ from pathlib import Path
 
 from geniuzfs.config import Config
 from geniuzfs.errors import NotFound, UsageError
-from geniuzfs.folders import places, registry
+from geniuzfs.folders import lifecycle, places, registry
 from geniuzfs.folders.registry import Folder, Seen
+from geniuzfs.model import FolderId
 from geniuzfs.ports import Clock
 
 HERE = ".geniuz-folder"
@@ -29,6 +30,7 @@ class Arranging:
 
     def __init__(self, config: Config, clock: Clock) -> None:
         self._home = config.home
+        self._owner = config.owner
         self._database = config.database
         self._clock = clock
         self._told: set[str] = set()
@@ -62,6 +64,77 @@ class Arranging:
             with _naming("what geniuzfs folder use has chosen"):
                 return registry.identified(seen, used)
         return self._at(seen, self._home / registry.FILE)
+
+    def called(self, name: str) -> Folder:
+        """The folder of that name, or, where `name` has a slash, the one at that path, which may
+        be one of two copies. Raises NotFound and TwoCopies.
+        """
+        seen = self.seen()
+        if "/" not in name:
+            return registry.named(seen, name)
+        path = Path(name).absolute()
+        copies = (copy for copies in seen.blocked for copy in copies)
+        for folder in (*seen.folders, *copies):
+            if path in (folder.path, folder.path.parent):
+                return folder
+        for left_out in seen.left_out:
+            if path in (left_out.path, left_out.path.parent):
+                return registry.at(left_out.path, self._home, self._clock)
+        raise NotFound(f"no folder is at {path}")
+
+    def new(self, name: str, within: Path | None = None) -> Folder:
+        """Make a folder, in the directory `within` or the data directory. Raises UsageError and
+        AlreadyExists for the name, NotFound and UnsafePlace for the place.
+        """
+        return lifecycle.new(self._home, self._clock, self._owner, name, within)
+
+    def add(self, directory: Path) -> list[Folder]:
+        """Look for folders in `directory` too; those that are in it. Raises AlreadyExists when
+        one is here already, NotFound when there is none, and UnsafePlace.
+        """
+        return lifecycle.add(self._home, self._clock, directory)
+
+    def rename(self, folder: Folder, name: str) -> Folder:
+        """Raises UsageError and AlreadyExists for the name."""
+        return lifecycle.rename(self._home, self._clock, folder, name)
+
+    def describe(self, folder: Folder, text: str) -> Folder:
+        return lifecycle.describe(folder, text)
+
+    def use(self, folder: Folder | None) -> None:
+        """Have commands mean this folder where nothing nearer says otherwise; None: no longer."""
+        id_ = None if folder is None else folder.identity.id
+        places.change(self._home, lambda known: known._replace(used=id_))
+
+    def pin(self, folder: Folder, *, pinned: bool) -> None:
+        """Have the folder come first in every list, after those pinned before; or no longer."""
+        id_ = folder.identity.id
+
+        def changed(known: places.Places) -> places.Places:
+            others = tuple(one for one in known.pinned if one != id_)
+            again = known.pinned if id_ in known.pinned else (*others, id_)
+            return known._replace(pinned=again if pinned else others)
+
+        places.change(self._home, changed)
+
+    def pinned(self) -> tuple[FolderId, ...]:
+        """The pinned folders, in the order of pinning."""
+        return places.read(self._home).pinned
+
+    def archive(self, folder: Folder) -> Path:
+        """Put the folder away, whole; the directory where it is then. Raises FolderError."""
+        return lifecycle.archive(self._home, folder)
+
+    def archived(self) -> list[Folder]:
+        """The folders that were put away, by name."""
+        return lifecycle.archived(self._home, self._clock)
+
+    def restore(self, name: str) -> Folder:
+        """Bring a folder back, by name or by path. Raises NotFound, UsageError where several
+        have the name, and AlreadyExists where the folder or its name is here already.
+        """
+        chosen = Path(name).absolute() if "/" in name else name
+        return lifecycle.restore(self._home, self._clock, chosen)
 
     def _at(self, seen: Seen, path: Path) -> Folder:
         copies = (copy for copies in seen.blocked for copy in copies)

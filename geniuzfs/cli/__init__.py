@@ -14,6 +14,7 @@ from geniuzfs.errors import GeniuzError
 
 _MODULES = {
     "check": "check",
+    "folder": "folder",
     "keep": "keep",
     "learn": "learn",
     "model": "model",

@@ -67,7 +67,9 @@ def alone(home: Path) -> Iterator[None]:
     """Within it no other process changes which folders there are, or where. Waits for its turn;
     a process that is killed gives its own back.
     """
-    with durable.translating(home), FileIO(home / ".folders-lock", "wb") as held:
+    with durable.translating(home):
+        held = FileIO(home / ".folders-lock", "wb")
+    with held:
         fcntl.flock(held, fcntl.LOCK_EX)
         yield
 

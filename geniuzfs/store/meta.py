@@ -30,3 +30,12 @@ def identify(txn: Txn, new: Identity) -> Identity:
     for key, value in zip(("uuid", "name", "description", "created_at"), new, strict=True):
         txn.run("INSERT OR IGNORE INTO _meta (key, value) VALUES (?, ?)", (key, value))
     return new
+
+
+def put(txn: Txn, key: str, value: str) -> None:
+    """Set one of the keys of the folder's identity."""
+    txn.run(
+        "INSERT INTO _meta (key, value) VALUES (?, ?)"
+        " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (key, value),
+    )
