@@ -8,7 +8,6 @@ stands. Raises StoreFull, ReadOnly and StoreFault.
 import contextlib
 import errno
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,18 +33,20 @@ def translating(path: Path) -> Iterator[None]:
 
 
 def write(path: Path, text: str) -> None:
-    """Have `path` hold `text`, in UTF-8, readable for its owner alone."""
+    """Have `path` hold `text`, in UTF-8, readable for its owner alone. One writer at a time; the
+    next one clears away what a killed one has left.
+    """
+    new = _new(path)
     with translating(path):
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            with open(new, "w", encoding="utf-8", opener=_for_the_owner) as file:
                 file.write(text)
                 file.flush()
-                os.fsync(descriptor)
-            os.replace(name, path)
+                os.fsync(file.fileno())
+            os.replace(new, path)
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(name)
+                os.unlink(new)
             raise
     sync(path.parent)
 
@@ -62,6 +63,7 @@ def remove(path: Path) -> None:
     """Have no file at `path`."""
     with translating(path):
         path.unlink(missing_ok=True)
+        _new(path).unlink(missing_ok=True)
     sync(path.parent)
 
 
@@ -73,3 +75,11 @@ def sync(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _new(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")
+
+
+def _for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

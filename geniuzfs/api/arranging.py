@@ -11,7 +11,7 @@ from pathlib import Path
 
 from geniuzfs.config import Config
 from geniuzfs.errors import NotFound, UsageError
-from geniuzfs.folders import lifecycle, places, registry
+from geniuzfs.folders import lifecycle, moving, places, registry
 from geniuzfs.folders.registry import Folder, Seen
 from geniuzfs.model import FolderId
 from geniuzfs.ports import Clock
@@ -36,8 +36,11 @@ class Arranging:
         self._told: set[str] = set()
 
     def seen(self) -> Seen:
-        """What there is now. What is not listed is told in the log, once."""
-        seen = registry.look(self._home, self._clock)
+        """What there is now, when moves that were interrupted are finished or undone. What is
+        not listed is told in the log, once.
+        """
+        waiting = moving.recover(self._home)
+        seen = registry.look(self._home, self._clock)._replace(waiting=waiting)
         warnings = set(seen.warnings())
         for line in sorted(warnings - self._told):
             _log.warning("%s", line)
@@ -120,6 +123,13 @@ class Arranging:
     def pinned(self) -> tuple[FolderId, ...]:
         """The pinned folders, in the order of pinning."""
         return places.read(self._home).pinned
+
+    def move(self, folder: Folder, into: Path) -> Folder:
+        """Move the folder's directory into the directory `into`, on any local disk. Raises
+        FolderError, AlreadyExists, NotFound and UnsafePlace, and Busy when it is written to
+        without end.
+        """
+        return moving.move(self._home, folder, into)
 
     def archive(self, folder: Folder) -> Path:
         """Put the folder away, whole; the directory where it is then. Raises FolderError."""

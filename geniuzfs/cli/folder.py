@@ -131,6 +131,22 @@ def pin(name: str, off: bool, as_json: bool) -> None:
 
 @folder.command()
 @click.argument("name")
+@click.argument("directory", metavar="DIR", type=Path)
+@_as_json
+def move(name: str, directory: Path, as_json: bool) -> None:
+    """Move a folder's directory into DIR, on the same disk or another.
+
+    To another disk it is copied and compared; the original is sealed against writes and put into
+    archive/ beside it, with whatever else its directory holds. If this is killed, the next
+    command finishes or undoes it.
+    """
+    geniuz = runtime.geniuz()
+    moved = geniuz.arranging.move(geniuz.arranging.called(name), directory)
+    _tell(geniuz, [moved], as_json, f"moved: {moved.name}  {moved.path}")
+
+
+@folder.command()
+@click.argument("name")
 @_as_json
 def archive(name: str, as_json: bool) -> None:
     """Put a folder away, into archive/ beside it. Nothing in it changes."""

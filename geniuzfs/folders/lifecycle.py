@@ -20,6 +20,9 @@ from geniuzfs.ports import Clock
 from geniuzfs.store import meta, tree
 from geniuzfs.store.connection import Database
 
+_TAKEN = (ARCHIVE, "models")
+"""Directories in the data directory that hold something else."""
+
 _WAIT_SECONDS = 5.0
 
 
@@ -30,7 +33,7 @@ def new(
     `within` another, so that it is found. Raises UsageError and AlreadyExists for the name.
     """
     check_name(name)
-    parent = home if within is None else _directory(within)
+    parent = home if within is None else existing(within)
     with places.alone(home):
         _check_free(registry.look(home, clock), name)
         directory = free_directory(parent, name)
@@ -52,7 +55,7 @@ def add(home: Path, clock: Clock, directory: Path) -> list[Folder]:
     """Read `directory` as well, and tell the folders in it. Raises AlreadyExists when it holds
     one that is here already, or one with the name of another, and NotFound when it holds none.
     """
-    place = _directory(directory)
+    place = existing(directory)
     with places.alone(home):
         known = places.read(home)
         seen = registry.look(home, clock)
@@ -100,7 +103,7 @@ def archive(home: Path, folder: Folder) -> Path:
         put = free_directory(within, directory.name)
         with held(folder.path):
             durable.rename(directory, put)
-    _empty_log(put / FILE)
+    empty_log(put / FILE)
     return put
 
 
@@ -125,7 +128,7 @@ def restore(home: Path, clock: Clock, name: str | Path) -> Folder:
         directory = free_directory(put.parent.parent, put.name)
         with held(folder.path):
             durable.rename(put, directory)
-    _empty_log(directory / FILE)
+    empty_log(directory / FILE)
     return folder._replace(path=directory / FILE)
 
 
@@ -150,7 +153,7 @@ def free_directory(within: Path, name: str) -> Path:
     """A directory that is not there yet, called as the folder is or nearly so."""
     for number in count(1):
         called = name if number == 1 else f"{name.encode()[:240].decode(errors='ignore')}~{number}"
-        if called != ARCHIVE and not (within / called).exists():
+        if called not in _TAKEN and not (within / called).exists():
             return within / called
     raise AssertionError("numbers do not end")
 
@@ -185,12 +188,12 @@ def held(path: Path) -> Iterator[None]:
         database.close()
 
 
-def _empty_log(path: Path) -> None:
+def empty_log(path: Path) -> None:
     """SQLite leaves the log of a database that was moved while it was open; this takes it in."""
     Database.open(path).close()
 
 
-def _directory(given: Path) -> Path:
+def existing(given: Path) -> Path:
     """The directory, resolved. Raises NotFound and UnsafePlace."""
     mounts.check_safe(given)
     place = given.resolve()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 from geniuzfs import durable
-from geniuzfs.errors import StoreDamaged
+from geniuzfs.errors import Busy, StoreDamaged
 from geniuzfs.model import FolderId
 
 FILE = "folders.json"
@@ -63,14 +63,17 @@ def record(home: Path, known: Places) -> None:
 
 
 @contextmanager
-def alone(home: Path) -> Iterator[None]:
-    """Within it no other process changes which folders there are, or where. Waits for its turn;
-    a process that is killed gives its own back.
+def alone(home: Path, *, wait: bool = True) -> Iterator[None]:
+    """Within it no other process changes which folders there are, or where. Waits for its turn,
+    or raises Busy; a process that is killed gives its own back.
     """
     with durable.translating(home):
         held = FileIO(home / ".folders-lock", "wb")
     with held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Busy("another process is arranging folders: try again") from error
         yield
 
 

@@ -7,16 +7,16 @@ and places where a database could lose data (folders.mounts).
 """
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from geniuzfs.errors import GeniuzError, NotFound, TwoCopies
+from geniuzfs.errors import FolderError, GeniuzError, NotFound, TwoCopies, Unfinished
 from geniuzfs.folders import mounts, places
 from geniuzfs.model import FolderId, Identity
 from geniuzfs.ports import Clock
-from geniuzfs.store import meta
+from geniuzfs.store import copying, meta
 from geniuzfs.store.connection import Database
 
 FILE = "memory.db"
@@ -43,6 +43,13 @@ class LeftOut(NamedTuple):
     reason: str
 
 
+class Waiting(NamedTuple):
+    """A folder whose move was interrupted and can't be finished or undone yet, and why."""
+
+    name: str
+    reason: str
+
+
 class Seen(NamedTuple):
     """What there is. `folders`: those that can be used, the pinned ones first, then "My memory",
     then by name; `blocked`: the copies of each folder that is there more than once.
@@ -51,11 +58,13 @@ class Seen(NamedTuple):
     folders: list[Folder]
     blocked: list[list[Folder]]
     left_out: list[LeftOut]
+    waiting: Sequence[Waiting] = ()
 
     def warnings(self) -> list[str]:
         """What is not listed, a line each."""
         copies = [f"{_twice(copies)}, so neither is used" for copies in self.blocked]
-        return copies + [f"{path} is left out: {reason}" for path, reason in self.left_out]
+        left_out = [f"{path} is left out: {reason}" for path, reason in self.left_out]
+        return copies + left_out + [reason for _name, reason in self.waiting]
 
 
 def look(home: Path, clock: Clock) -> Seen:
@@ -82,8 +91,8 @@ def look(home: Path, clock: Clock) -> Seen:
 
 
 def named(seen: Seen, name: str) -> Folder:
-    """The folder of that name, ignoring case. Raises TwoCopies when it is there twice, and
-    NotFound: never another one.
+    """The folder of that name, ignoring case. Raises TwoCopies when it is there twice, Unfinished
+    when its move is, and NotFound: never another one.
     """
     for copies in seen.blocked:
         if any(copy.name.casefold() == name.casefold() for copy in copies):
@@ -91,6 +100,9 @@ def named(seen: Seen, name: str) -> Folder:
     for folder in seen.folders:
         if folder.name.casefold() == name.casefold():
             return folder
+    for moving, reason in seen.waiting:
+        if moving.casefold() == name.casefold():
+            raise Unfinished(reason)
     known = ", ".join(repr(folder.name) for folder in seen.folders)
     raise NotFound(f"no folder is called {name!r}; there is {known or 'none yet'}")
 
@@ -160,6 +172,9 @@ def _identity(path: Path, home: Path, clock: Clock) -> Identity:
     name = FIRST if path.parent == home else path.parent.name
     database = Database.open(path)
     try:
+        elsewhere = copying.moved_to(database.view)
+        if elsewhere is not None:
+            raise FolderError(f"it is what a move to {elsewhere} has left")
         known = meta.identity(database.view)
         if known is None:
             with database.txn() as txn:

@@ -22,6 +22,9 @@ from geniuzfs.errors import (
     UsageError,
 )
 
+SEALED = "this folder is somewhere else now"
+"""How what a sealed file says begins (store.copying)."""
+
 _CONSTRAINTS: dict[int, type[GeniuzError]] = {
     apsw.SQLITE_CONSTRAINT_UNIQUE: AlreadyExists,
     apsw.SQLITE_CONSTRAINT_PRIMARYKEY: AlreadyExists,
@@ -46,6 +49,8 @@ def translated(error: apsw.Error) -> Exception:
     """The error of ours that `error` stands for; a mistake in our SQL stays what it is."""
     extended = getattr(error, "extendedresult", 0)
     if isinstance(error, apsw.ConstraintError):
+        if str(error).startswith(SEALED):
+            return Busy(str(error))
         return _CONSTRAINTS.get(extended, UsageError)(str(error))
     if extended == apsw.SQLITE_IOERR_SHMSIZE:  # the one that hides a full disk
         return StoreFull(str(error))
