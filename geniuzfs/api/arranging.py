@@ -47,6 +47,10 @@ class Arranging:
         self._told = warnings
         return seen
 
+    def directories(self) -> list[Path]:
+        """Where a folder would be seen if one came. Raises StoreDamaged."""
+        return list(registry.directories(self._home, places.read(self._home).added))
+
     def meant(self, name: str | None, here: Path) -> Folder:
         """The folder that a command means, run in the directory `here`: the first that applies of
         `name`, GENIUZ_DB, a file `.geniuz-folder` here or above, what was chosen by `use`, and

@@ -133,22 +133,27 @@ def begin(home: Path, clock: Clock) -> None:
 
 def files(home: Path, added: Iterable[Path]) -> Iterator[Path]:
     """The files that may be folders', each once, however many places lead to it."""
-    table = mounts.mounts()
     met = set()
+    for directory in directories(home, added):
+        path = directory / FILE
+        try:
+            there = path.is_file() and not path.is_symlink()
+            status = directory.stat()
+        except OSError:
+            continue
+        if there and (status.st_dev, status.st_ino) not in met:
+            met.add((status.st_dev, status.st_ino))
+            yield path
+
+
+def directories(home: Path, added: Iterable[Path]) -> Iterator[Path]:
+    """Where such files are looked for, those one level down after the one above."""
+    table = mounts.mounts()
     for place in (home, *added):
         for directory in (place, *_below(place, table)):
             # By name alone: a place that hangs must not be touched.
-            if mounts.unsafe(directory, table) is not None:
-                continue
-            path = directory / FILE
-            try:
-                there = path.is_file() and not path.is_symlink()
-                status = directory.stat()
-            except OSError:
-                continue
-            if there and (status.st_dev, status.st_ino) not in met:
-                met.add((status.st_dev, status.st_ino))
-                yield path
+            if mounts.unsafe(directory, table) is None:
+                yield directory
 
 
 def fresh(name: str, clock: Clock) -> Identity:

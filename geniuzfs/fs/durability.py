@@ -41,6 +41,7 @@ class Durability:
         self._checkpoint_due = trio.Event()
         database.when_wal_exceeds(CHECKPOINT_PAGES, self.ask_checkpoint)
         self._own_changes: list[range] = []
+        self._ended: GeniuzError | None = None
         _sync_directory(database.path.parent)
 
     async def sync(self) -> None:
@@ -55,6 +56,8 @@ class Durability:
             async with self._turn:
                 if self._done >= ours:
                     break
+                if self._ended is not None:
+                    raise self._ended
                 if self._broken:
                     raise StoreFault("an earlier sync failed: check the disk, then mount again")
                 self._begun += 1
@@ -128,10 +131,19 @@ class Durability:
         self._database.wal_pages = 0
         return True
 
+    async def end(self, error: GeniuzError) -> None:
+        """Return when nothing here uses the database any more; who comes later gets `error`."""
+        self._ended = error
+        async with self._second_free, self._turn:
+            self.close()
+
     def close(self) -> None:
         if self._second is not None:
             self._second.close()
-        os.close(self._wal)
+            self._second = None
+        if self._wal >= 0:
+            os.close(self._wal)
+            self._wal = -1
 
     async def _checkpoint(self, database: Database, *, hold_writers: bool) -> None:
         self._database.held = hold_writers
@@ -142,6 +154,8 @@ class Durability:
             self._database.held = False
 
     async def _second_database(self) -> Database:
+        if self._ended is not None:
+            raise self._ended
         if self._second is None:
             path = self._database.path
             self._second = await trio.to_thread.run_sync(

@@ -3,7 +3,7 @@
 Promises: a memory is listed and read as any file, its size is right, its time is when it was kept.
 What is written to a new file is kept whole by its last close (or by fsync, which then takes no
 more), or not at all. Refuses: every other change (EPERM), and text that can't be kept (EINVAL at
-close, when whoever wrote it still hears of it).
+close, when whoever wrote it still hears of it, as of a folder that is gone: ENOENT).
 
 Not by flush, which each close of a shared descriptor sends: of `(date; date) > .memories/now` the
 first `date` would be kept for good, and the shell itself closes one before it writes.
@@ -91,13 +91,14 @@ class Draft(Virtual):
 
     first = KEPT
     mode = stat.S_IFREG | 0o600
-    __slots__ = ("claimed", "kept", "text", "whole")
+    __slots__ = ("claimed", "kept", "text", "volume", "whole")
 
     def __init__(self, scope: Scope, within: bytes, name: bytes) -> None:
         super().__init__(scope, within, name)
         self.text = bytearray()
         self.claimed = 0
-        """Bytes of room that it has claimed of the volume."""
+        """Bytes of room that it has claimed of `volume`, which may be gone before it is."""
+        self.volume: Volume | None = None
         self.kept = False
         self.whole = True
         """Every write so far was taken."""
@@ -240,6 +241,7 @@ class Memories:
         draft = self._files[fh]
         if isinstance(draft, Draft) and not draft.kept:
             memories.checked(_decoded(draft))
+            self._volume(draft.scope)  # its folder may be gone: then nothing is kept
 
     @handler
     async def fsync(self, fh: int, datasync: bool) -> None:
@@ -339,7 +341,8 @@ class Memories:
             raise FUSEError(errno.EFBIG)
         added = size - len(draft.text)
         if added > 0:
-            self._volume(draft.scope).claim(added)
+            draft.volume = self._volume(draft.scope)
+            draft.volume.claim(added)
             draft.claimed += added
             draft.text += bytes(added)
         draft.whole = True
@@ -367,7 +370,8 @@ class Memories:
                 if error.errno != errno.EINVAL:  # of that flush has told
                     _log.error("a memory could not be kept: %s", error)
                 break
-        self._volume(draft.scope).unsaved -= draft.claimed
+        if draft.volume is not None:
+            draft.volume.unsaved -= draft.claimed
 
 
 def _after(volume: Volume, number: int) -> Iterator[memories.Numbered]:

@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import threading
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,13 +25,13 @@ from geniuzfs.api import Geniuz
 from geniuzfs.config import Config
 from geniuzfs.errors import MountError, UnsafePlace
 from geniuzfs.folders import mounts
-from geniuzfs.folders.registry import Folder
 from geniuzfs.fs import loop
 from geniuzfs.fs.answers import Answers
 from geniuzfs.fs.background import save_all, save_growing
 from geniuzfs.fs.dispatch import Dispatch
 from geniuzfs.fs.faults import is_news
 from geniuzfs.fs.files import Files
+from geniuzfs.fs.following import Following
 from geniuzfs.fs.generated import Generated
 from geniuzfs.fs.inodes import Nodes
 from geniuzfs.fs.learner import keep_learning
@@ -40,12 +39,9 @@ from geniuzfs.fs.memories import Memories
 from geniuzfs.fs.operations import Operations
 from geniuzfs.fs.places import Places
 from geniuzfs.fs.questions import QUESTION_SECONDS
-from geniuzfs.fs.top import Top
+from geniuzfs.fs.top import Top, root
 from geniuzfs.fs.virtual import Virtuals
-from geniuzfs.fs.volumes import Volume
-from geniuzfs.fs.watch import Watch
-from geniuzfs.model import ROOT
-from geniuzfs.store import tree
+from geniuzfs.fs.volumes import Volumes
 
 MAX_TASKS = 500
 """Requests that may wait at once, for a foreign lock say, before others must."""
@@ -59,7 +55,6 @@ for 5 ms: saves beside questions to 100,000 passages took 7.2 ms at p95, now 3.9
 """
 
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_SLOTS = 65_535
 _log = logging.getLogger(__name__)
 
 
@@ -163,28 +158,31 @@ def serve(
 
     `answers`: who answers questions, each within `seconds`; None: nothing is generated.
     """
-    folders = [geniuz.folder(options.alone)] if options.alone is not None else geniuz.folders()
-    volumes = _volumes(geniuz, folders, alone=options.alone is not None)
+    alone = None if options.alone is None else geniuz.folder(options.alone)
     sys.setswitchinterval(SWITCH_SECONDS)
     with contextlib.ExitStack() as ending:
         early = ending.enter_context(_signals_noted())
-        for volume in volumes:
-            ending.callback(volume.close)
-        nodes = Nodes()
+        volumes, nodes, since_ns = Volumes(), Nodes(), geniuz.clock.now_ns()
+        ending.callback(volumes.close)
         files = Files(nodes, geniuz.clock.now_ns, geniuz.config.content_limit)
-        since_ns = geniuz.clock.now_ns()
-        top = None if options.alone is not None else Top(nodes, volumes, since_ns)
-        if top is None:
-            _root_node(nodes, volumes[0])
+        top = Top(nodes, volumes, since_ns) if alone is None else None
+        folders = Following(
+            geniuz, volumes, nodes, files, top, None if alone is None else alone.identity.id
+        )
+        for folder in geniuz.folders() if alone is None else [alone]:
+            folders.take_in(folder, geniuz.open(folder, wait=0))
+        if alone is not None:
+            nodes.remember(volumes[alone.identity.id], root(volumes[alone.identity.id]))
         end = pyfuse3.terminate
         operations: pyfuse3.Operations
         if answers is None:
-            operations = Operations(nodes, files, volumes, top, geniuz.clock)
+            operations = Operations(nodes, files, volumes, top, folders, geniuz.clock)
         else:
             known, places = Virtuals(), Places(nodes, volumes, top)
             memories = Memories(known, places, geniuz.clock)
             made = Generated(nodes, places, memories, known, answers, seconds, since_ns)
-            real = Operations(nodes, files, volumes, top, geniuz.clock, made.list_reserved)
+            more = made.list_reserved
+            real = Operations(nodes, files, volumes, top, folders, geniuz.clock, more)
             operations = Dispatch(real, made, memories)
 
             def end() -> None:
@@ -199,7 +197,7 @@ def serve(
         except RuntimeError as error:
             raise MountError(f"can't mount at {options.mountpoint}: {error}") from error
         ending.callback(pyfuse3.close, unmount=True)
-        trio.run(_run, volumes, nodes, files, ready, geniuz.config, options.alone, early, end)
+        trio.run(_run, folders, files, ready, geniuz.config, options.alone, early, end)
 
 
 @contextlib.contextmanager
@@ -220,8 +218,7 @@ def _signals_noted() -> Iterator[list[int]]:
 
 
 async def _run(
-    volumes: list[Volume],
-    nodes: Nodes,
+    folders: Following,
     files: Files,
     ready: Callable[[], None],
     config: Config,
@@ -233,9 +230,7 @@ async def _run(
         await nursery.start(_end_on_signal, end)
         if early:
             end()
-        for volume in volumes:
-            nursery.start_soon(Watch(volume, nodes, files).run)
-            nursery.start_soon(volume.durability.checkpoints)
+        await nursery.start(folders.run)
         nursery.start_soon(save_growing, files)
         if config.learns:
             nursery.start_soon(keep_learning, config, alone)
@@ -274,32 +269,3 @@ async def _end_on_signal(end: Callable[[], None], task_status: trio.TaskStatus[N
         async for number in signals:
             _log.info("ending on %s", signal.Signals(number).name)
             end()
-
-
-def _volumes(geniuz: Geniuz, folders: list[Folder], *, alone: bool) -> list[Volume]:
-    volumes: list[Volume] = []
-    taken = {0}
-    for folder in folders:
-        slot = 0 if alone else _slot(folder, taken)
-        taken.add(slot)
-        # No waiting on the loop for another's lock: fs.faults does that without blocking readers.
-        database = geniuz.open(folder, wait=0)
-        name = folder.name.encode("utf-8", "surrogateescape")
-        volumes.append(Volume(name, slot, database, folder.identity.id))
-    return volumes
-
-
-def _slot(folder: Folder, taken: set[int]) -> int:
-    """The folder's place in inode numbers: from its UUID, so that they stay the same over
-    mounts; the next free one where two folders meet.
-    """
-    slot = zlib.crc32(folder.identity.id.encode()) % _SLOTS + 1
-    while slot in taken:
-        slot = slot % _SLOTS + 1
-    return slot
-
-
-def _root_node(nodes: Nodes, volume: Volume) -> None:
-    root = tree.inode(volume.view, ROOT)
-    if root is not None:
-        nodes.remember(volume, root)

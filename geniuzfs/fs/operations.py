@@ -25,10 +25,11 @@ from geniuzfs.errors import AlreadyExists, NameTooLong, NoSuchAttribute, OtherFo
 from geniuzfs.fs import attrs, xattrs
 from geniuzfs.fs.faults import handler
 from geniuzfs.fs.files import Files
+from geniuzfs.fs.following import Following
 from geniuzfs.fs.inodes import Node, Nodes
 from geniuzfs.fs.listing import Listings, ListMore, lists_all
-from geniuzfs.fs.top import Top
-from geniuzfs.fs.volumes import CAPABILITY, LABEL, Volume
+from geniuzfs.fs.top import Top, root
+from geniuzfs.fs.volumes import CAPABILITY, LABEL, Volume, Volumes
 from geniuzfs.model import NAME_MAX, ROOT, Exchange, Inode
 from geniuzfs.ports import Clock
 from geniuzfs.store import tree
@@ -43,8 +44,9 @@ class Operations(pyfuse3.Operations):
         self,
         nodes: Nodes,
         files: Files,
-        volumes: list[Volume],
+        volumes: Volumes,
         top: Top | None,
+        folders: Following,
         clock: Clock,
         list_more: ListMore = lists_all,
     ) -> None:
@@ -53,6 +55,7 @@ class Operations(pyfuse3.Operations):
         self._files = files
         self._volumes = volumes
         self._top = top
+        self._folders = folders
         self._listings = Listings(nodes, top, list_more)
         self._now_ns = clock.now_ns
 
@@ -78,6 +81,9 @@ class Operations(pyfuse3.Operations):
     async def mkdir(
         self, parent_inode: int, name: bytes, mode: int, ctx: RequestContext
     ) -> EntryAttributes:
+        if self._is_top(parent_inode):
+            volume = await self._folders.make(name)
+            return self._nodes.remember(volume, root(volume))
         return self._make(parent_inode, name, tree.New(mode, ctx.uid, ctx.gid))
 
     @handler
@@ -105,7 +111,10 @@ class Operations(pyfuse3.Operations):
 
     @handler
     async def rmdir(self, parent_inode: int, name: bytes, ctx: RequestContext) -> None:
-        self._remove(parent_inode, name, directory=True)
+        if self._is_top(parent_inode):
+            await self._folders.archive(name)
+        else:
+            self._remove(parent_inode, name, directory=True)
 
     @handler
     async def rename(
@@ -119,6 +128,9 @@ class Operations(pyfuse3.Operations):
     ) -> None:
         if flags not in _RENAMES:
             raise UsageError("unknown rename flags")
+        if self._is_top(parent_inode_old) and self._is_top(parent_inode_new):
+            await self._folders.rename(name_old, name_new, _RENAMES[flags])
+            return
         old, new = self._nodes[parent_inode_old], self._nodes[parent_inode_new]
         volume = _same_volume(old, new)
         await self._save_moved(old, name_old)
@@ -275,13 +287,13 @@ class Operations(pyfuse3.Operations):
 
     @handler
     async def statfs(self, ctx: RequestContext) -> StatvfsData:
-        return attrs.statfs(self._volumes[0].path)
+        return attrs.statfs(next((v.path for v in self._volumes.values()), self._folders.home))
 
     # What several requests share
 
     async def make_room(self) -> bool:
         """On a full disk: whether some could be made. Not in memory, the kernel asks for that."""
-        return any([await volume.durability.make_room() for volume in self._volumes])
+        return any([await volume.durability.make_room() for volume in self._volumes.values()])
 
     def _is_top(self, inode: int) -> bool:
         return self._top is not None and inode == ROOT

@@ -6,8 +6,8 @@ Hides: that a scope is a volume's inode or the mount's own directory.
 from geniuzfs.errors import NotFound
 from geniuzfs.fs.inodes import Nodes
 from geniuzfs.fs.top import Top
-from geniuzfs.fs.volumes import Volume
-from geniuzfs.model import ROOT, FolderId, Scope
+from geniuzfs.fs.volumes import Volume, Volumes
+from geniuzfs.model import ROOT, Scope
 from geniuzfs.store import tree
 
 RECALL, FIND, STATUS, MEMORIES = b".recall", b".find", b".status", b".memories"
@@ -23,9 +23,9 @@ Version = tuple[tuple[int, int], ...]
 class Places:
     """The scopes of a mount. `top`: its own directory, where it has several folders."""
 
-    def __init__(self, nodes: Nodes, volumes: list[Volume], top: Top | None) -> None:
+    def __init__(self, nodes: Nodes, volumes: Volumes, top: Top | None) -> None:
         self._nodes = nodes
-        self._volumes: dict[FolderId | None, Volume] = {volume.folder: volume for volume in volumes}
+        self._volumes = volumes
         self._top = top
 
     def is_top(self, inode: int) -> bool:

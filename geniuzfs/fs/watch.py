@@ -8,16 +8,18 @@ mount: inodes are invalidated from a thread, entries through pyfuse3's own.
 """
 
 import logging
+from collections.abc import Callable
 
 import pyfuse3
 import trio
 from inotify_simple import INotify, flags
 
-from geniuzfs.errors import StoreError
+from geniuzfs.errors import Stale, StoreError
 from geniuzfs.fs.files import Files
 from geniuzfs.fs.inodes import Node, Nodes
 from geniuzfs.fs.volumes import Volume
 from geniuzfs.model import Change
+from geniuzfs.store import meta
 
 VISIBLE_SECONDS = 0.002
 """From the WAL's being written to the commit's being visible: without it 2 of 54 were missed."""
@@ -34,7 +36,10 @@ _log = logging.getLogger(__name__)
 class Watch:
     """Watches one volume and tells the kernel what it must not believe any more."""
 
-    def __init__(self, volume: Volume, nodes: Nodes, files: Files) -> None:
+    def __init__(
+        self, volume: Volume, nodes: Nodes, files: Files, identity_changed: Callable[[], None]
+    ) -> None:
+        self._identity_changed = identity_changed
         self._volume = volume
         self._nodes = nodes
         self._files = files
@@ -60,9 +65,15 @@ class Watch:
         try:
             news = self._volume.database.news()
             if news is None:
-                await self._doubt_everything()
+                await self.doubt_everything()
             elif news:
                 await self._apply(news)
+            identity = meta.identity(self._volume.view)
+            if identity != self._volume.identity:
+                self._volume.identity = identity
+                self._identity_changed()
+        except Stale:  # the folder is gone
+            pass
         except StoreError as error:
             _log.warning("could not look for the changes of others: %s", error)
 
@@ -83,13 +94,11 @@ class Watch:
         volume.learn_asked()
         await self._refresh(list(stale.values()))
 
-    async def _doubt_everything(self) -> None:
+    async def doubt_everything(self) -> None:
         """More has changed than is on record: believe nothing that is cached. Names
         that vanished meanwhile are found out when their time is up (attrs.TIMEOUT).
         """
-        _log.info(
-            "%s: too many changes at once, dropping all that is cached", self._volume.database.path
-        )
+        _log.info("%s: dropping all that is cached", self._volume.database.path)
         self._volume.epoch += 1
         self._volume.learn_asked()
         await self._refresh([node for node in self._nodes.values() if node.volume is self._volume])
@@ -98,10 +107,11 @@ class Watch:
         for node in nodes:
             self._files.refresh(node)
         if nodes:
-            await trio.to_thread.run_sync(_invalidate, [node.id for node in nodes])
+            await trio.to_thread.run_sync(invalidate, [node.id for node in nodes])
 
 
-def _invalidate(inodes: list[int]) -> None:
+def invalidate(inodes: list[int]) -> None:
+    """Have the kernel ask anew. In a thread."""
     for inode in inodes:
         try:
             pyfuse3.invalidate_inode(inode)

@@ -31,6 +31,9 @@ class Database:
 
     def __init__(self, path: Path, connection: apsw.Connection, wait: float) -> None:
         self.path = path
+        status = path.stat()
+        self.file = (status.st_dev, status.st_ino)
+        """Which file was opened: the same, wherever it was moved to on its disk since."""
         self._wait_ms = int(wait * 1000)
         connection.set_busy_timeout(self._wait_ms)
         self.view = View(connection)

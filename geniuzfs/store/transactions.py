@@ -16,6 +16,7 @@ from geniuzfs.errors import (
     GeniuzError,
     NotFound,
     ReadOnly,
+    Stale,
     StoreDamaged,
     StoreFault,
     StoreFull,
@@ -42,6 +43,7 @@ _ERRORS: tuple[tuple[type[apsw.Error], type[GeniuzError]], ...] = (
     (apsw.PermissionsError, StoreFault),
     (apsw.CorruptError, StoreDamaged),
     (apsw.NotADBError, StoreDamaged),
+    (apsw.ConnectionClosedError, Stale),  # the mount has let go of a folder that is gone
 )
 
 

@@ -10,8 +10,10 @@ import pytest
 import trio
 import trio.testing
 
-from geniuzfs.errors import StoreFault
+from geniuzfs.errors import Stale, StoreFault
 from geniuzfs.fs.durability import Durability
+from geniuzfs.model import ROOT
+from geniuzfs.store import content
 from geniuzfs.store.connection import Database
 
 
@@ -263,5 +265,24 @@ def test_a_caller_that_is_cancelled_before_its_sync_begins_spoils_nothing(
         disk.end(1)
         await callers.over("b")
         assert callers.done == {"b"}
+
+    play(scenario)
+
+
+def test_an_end_waits_for_the_sync_that_runs_and_refuses_those_that_come_later(
+    play: Callable[[Scenario], None], durability: Durability
+) -> None:
+    async def scenario(disk: Disk, callers: Callers) -> None:
+        await callers.come("a")
+        await disk.begins(1)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(durability.end, Stale("the folder is gone"))
+            await trio.testing.wait_all_tasks_blocked()
+            disk.end(1)
+        await callers.over("a")
+        assert callers.done == {"a"}
+        for refused in (durability.sync(), durability.save(ROOT, content.Save(0, 0, 0, {}))):
+            with pytest.raises(Stale):
+                await refused
 
     play(scenario)
