@@ -18,6 +18,7 @@ GeniuzError
 │   └── FileTooLarge         more content than a file may hold           EFBIG
 ├── StoreError               the database could not do it
 │   ├── Busy                 another process holds the write lock        EBUSY    4
+│   │   └── Moved            the folder is somewhere else by now
 │   ├── StoreFull            the disk is full                            ENOSPC   5
 │   ├── StoreFault           reading or writing the disk failed          EIO      5
 │   ├── StoreDamaged         the file is not a sound database            EIO      6
@@ -130,6 +131,10 @@ class Busy(StoreError):
 
     errno = errno.EBUSY
     exit_code = 4
+
+
+class Moved(Busy):
+    """The folder is somewhere else by now: open it there, and try again."""
 
 
 class StoreFull(StoreError):

@@ -85,7 +85,11 @@ class Geniuz:
         """Every folder that can be used, the pinned ones first, then "My memory". What is not
         listed is told in the log, once.
         """
-        return self.arranging.seen().folders
+        folders = self.arranging.seen().folders
+        self._by_id = {folder.identity.id: folder for folder in folders}
+        if self._asks is not None:
+            self._asks.let_go(folders)
+        return folders
 
     def folder(self, name: str) -> Folder:
         """The folder called `name`, ignoring case. Raises NotFound and TwoCopies."""
@@ -194,8 +198,12 @@ class Geniuz:
 
         if name is None:
             return Learning(self.folders, self._open_patiently, self._embedder)
-        folder = self.folder(name)
-        return Learning(lambda: [folder], self._open_patiently, self._embedder)
+        id_ = self.folder(name).identity.id
+
+        def alone() -> list[Folder]:
+            return [folder for folder in self.folders() if folder.identity.id == id_]
+
+        return Learning(alone, self._open_patiently, self._embedder)
 
     def close(self) -> None:
         """Give back what questions have opened."""
@@ -219,7 +227,7 @@ class Geniuz:
     def _known(self, id_: FolderId) -> Folder:
         known = self._by_id.get(id_)
         if known is None or not known.path.exists():  # to look at all of them takes 1 ms each
-            self._by_id = {folder.identity.id: folder for folder in self.folders()}
+            self.folders()
             known = self._by_id.get(id_)
         if known is None:
             raise NotFound("the folder is gone")

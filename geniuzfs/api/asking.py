@@ -130,10 +130,28 @@ class Asking:
                 one.lock.release()
         self._folders.clear()
 
+    def let_go(self, present: Sequence[Folder]) -> None:
+        """Give back the folders that are not present any more."""
+        paths = {folder.identity.id: folder.path for folder in present}
+        with self._lock:
+            for id_, one in list(self._folders.items()):
+                if id_ not in paths or not one.shelf.database.is_at(paths[id_]):
+                    self._give_back(id_)
+
+    def _give_back(self, id_: FolderId) -> None:
+        """A folder that is being asked is closed when the last who asks drops it."""
+        one = self._folders.pop(id_)
+        if one.lock.acquire(blocking=False):
+            one.shelf.database.close()
+            one.lock.release()
+
     def _opened(self, folder: Folder) -> _Open:
         with self._lock:
             one = self._folders.get(folder.identity.id)
-            if one is None or one.shelf.database.path != folder.path:
+            if one is not None and not one.shelf.database.is_at(folder.path):
+                self._give_back(folder.identity.id)
+                one = None
+            if one is None:
                 database = self._open_folder(folder)
                 one = _Open(Lock(), Shelf(folder.identity, database), Backlog(database))
                 self._folders[folder.identity.id] = one

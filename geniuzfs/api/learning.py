@@ -1,7 +1,7 @@
 """Learning of some folders: until nothing is due, or for as long as there is somebody to wake it.
 
 Hides: which process learns which folder: the one that holds its `Turn`; another only watches.
-Promises: new folders are taken in as they appear.
+Promises: new folders are taken in as they appear, and those that go are let go.
 """
 
 import time
@@ -158,12 +158,23 @@ class Learning:
         return RESTS * (time.process_time() - begun) if any(others) else 0.0
 
     def _take_in(self) -> None:
-        for folder in self._folders():
+        shown = {folder.identity.id: folder for folder in self._folders()}
+        for id_, held in list(self._held.items()):
+            if id_ not in shown or not held.database.is_at(shown[id_].path):
+                self._let_go(id_)
+        for folder in shown.values():
             if folder.identity.id not in self._held:
                 database = self._open_folder(folder)
                 learner = Learner(database, self._embedder, self._retry_seconds, self._aside)
                 self._held[folder.identity.id] = _Folder(database, learner, Turn(database))
         self._claim()
+
+    def _let_go(self, id_: FolderId) -> None:
+        """The folder is gone, or somewhere else: its database is open still."""
+        held = self._held.pop(id_)
+        self._mine.discard(id_)
+        held.turn.give_back()
+        held.learner.close()
 
     def _claim(self) -> None:
         for id_, folder in self._held.items():

@@ -16,7 +16,7 @@ import trio
 from inotify_simple import INotify, flags
 
 from geniuzfs.api import Folder, Geniuz
-from geniuzfs.errors import Busy, DirectoryNotEmpty, GeniuzError, UsageError
+from geniuzfs.errors import DirectoryNotEmpty, GeniuzError, Moved, UsageError
 from geniuzfs.fs.files import Files
 from geniuzfs.fs.inodes import Nodes
 from geniuzfs.fs.top import Top
@@ -169,7 +169,7 @@ class Following:
             self._tell(name)
             await self._doubt(volume)
             return
-        if not _is_same(volume.database, folder.path):
+        if not volume.database.is_at(folder.path):
             await self._reopen(volume, await self._opened(folder))
         self._folders[id_] = folder
         if volume.name != name:
@@ -183,7 +183,7 @@ class Following:
         before, durability = volume.database, volume.durability
         self._end(volume)
         volume.attach(database)
-        await durability.end(Busy("the folder was moved: again"))
+        await durability.end(Moved("the folder was moved: try again"))
         before.close()
         self._begin(volume)
         await self._doubt(volume)
@@ -244,8 +244,8 @@ class Following:
 
     async def _there(self) -> dict[FolderId | None, Folder]:
         self._listen_to(await trio.to_thread.run_sync(self._directories))
-        seen = await trio.to_thread.run_sync(self._geniuz.arranging.seen)
-        there = {folder.identity.id: folder for folder in seen.folders}
+        folders = await trio.to_thread.run_sync(self._geniuz.folders)
+        there = {folder.identity.id: folder for folder in folders}
         return {id_: there[id_] for id_ in there if self._alone in (None, id_)}
 
     async def _opened(self, folder: Folder) -> Database:
@@ -271,12 +271,3 @@ class Following:
 
 def _encoded(folder: Folder) -> bytes:
     return folder.name.encode("utf-8", "surrogateescape")
-
-
-def _is_same(database: Database, path: Path) -> bool:
-    """Whether `database` is the file at `path`, under this name."""
-    try:
-        status = path.stat()
-    except OSError:
-        return False
-    return database.path == path and database.file == (status.st_dev, status.st_ino)

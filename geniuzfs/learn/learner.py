@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from io import FileIO
 
-from geniuzfs.errors import Busy, ModelUnavailable
+from geniuzfs.errors import Busy, ModelUnavailable, Moved
 from geniuzfs.learn.backlog import Aside, Backlog, here
 from geniuzfs.learn.embedding import Embedding
 from geniuzfs.model import ModelId
@@ -59,6 +59,8 @@ class Learner:
             worked = self._backlog.step() or self._embed() or self._backlog.tidy()
             if self._database.wal_pages > LOG_PAGES:
                 self._database.checkpoint(hold_writers=False)
+        except Moved:  # nothing here is to be learned any more
+            return False
         except Busy:  # another holds the lock for longer than the database waits
             return True
         return worked

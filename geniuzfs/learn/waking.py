@@ -6,6 +6,7 @@ a second; an idle learner does nothing but one look in some seconds.
 
 import select
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -26,14 +27,13 @@ class Waking:
 
     def __init__(self, parent: Stream | None) -> None:
         self._inotify = INotify(nonblocking=True)
-        self._watched: set[Path] = set()
         self._parent = parent
 
     def watch(self, logs: Iterable[Path]) -> None:
         """Also wake for what is written to these write-ahead logs."""
-        for path in set(logs) - self._watched:
-            self._inotify.add_watch(path, flags.MODIFY)
-            self._watched.add(path)
+        for path in logs:
+            with suppress(FileNotFoundError):  # its folder goes at this moment
+                self._inotify.add_watch(path, flags.MODIFY)  # known already: nothing happens
 
     def wait(self, seconds: float = SAFETY_SECONDS) -> bool:
         """Until something was committed, or for `seconds`. False: it is time to end."""

@@ -88,6 +88,16 @@ class Database:
         """The write-ahead log. It stays the same file as long as this database is open."""
         return self.path.with_name(self.path.name + "-wal")
 
+    def is_at(self, path: Path) -> bool:
+        """Whether this is the file at `path`, opened by that name: it may have been moved since,
+        or another put into its place.
+        """
+        try:
+            status = path.stat()
+        except OSError:
+            return False
+        return self.path == path and self.file == (status.st_dev, status.st_ino)
+
     def txn(self) -> Txn:
         """The right to change, for a `with`. Raises Busy while `held`."""
         if self.held:

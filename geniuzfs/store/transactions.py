@@ -14,6 +14,7 @@ from geniuzfs.errors import (
     AlreadyExists,
     Busy,
     GeniuzError,
+    Moved,
     NotFound,
     ReadOnly,
     Stale,
@@ -52,7 +53,7 @@ def translated(error: apsw.Error) -> Exception:
     extended = getattr(error, "extendedresult", 0)
     if isinstance(error, apsw.ConstraintError):
         if str(error).startswith(SEALED):
-            return Busy(str(error))
+            return Moved(str(error))
         return _CONSTRAINTS.get(extended, UsageError)(str(error))
     if extended == apsw.SQLITE_IOERR_SHMSIZE:  # the one that hides a full disk
         return StoreFull(str(error))

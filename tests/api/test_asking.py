@@ -2,17 +2,19 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from geniuzfs.api.asking import Asked, Asking
+from geniuzfs.errors import Stale
 from geniuzfs.folders.registry import Folder
 from geniuzfs.model import ROOT, FolderId, Identity, ModelId
 from geniuzfs.ports import Vectors
 from geniuzfs.recall.hits import Answer
 from geniuzfs.recall.query import parse
-from geniuzfs.store import tree
+from geniuzfs.store import copying, tree
 from geniuzfs.store.connection import Database
 from tests.embed.fake import FakeEmbedder
 from tests.notes import learn, write
@@ -171,3 +173,49 @@ def test_a_full_disk_delays_learning_and_not_the_answer(database: Database, aske
     answer = asker.ask("learned before")
     assert [hit.text for hit in answer.hits] == ["Learned before."]
     assert answer.searched.waiting > 0
+
+
+def test_a_folder_that_was_moved_is_asked_where_it_is_and_again_where_it_was(
+    tmp_path: Path, embedder: Chosen
+) -> None:
+    here, there = tmp_path / "here" / "memory.db", tmp_path / "there" / "memory.db"
+    for path in (here, there):
+        path.parent.mkdir()
+    with closing(Database.open(here, create=True)) as first:
+        with first.txn() as txn:
+            tree.make_root(txn, tree.New(0o40755, 0, 0), 1)
+        write(first, "note.md", "Said at first.")
+        before = folder(first)
+    asking = Asking(lambda one: Database.open(one.path, wait=WAIT_SECONDS), embedder)
+
+    def texts(where: Path) -> set[str]:
+        asked = Asked(before._replace(path=where), ROOT)
+        return {hit.text for hit in asking.ask([asked], parse("said", NOW_NS)).hits}
+
+    assert texts(here) == {"Said at first."}
+    copying.copy(here, there)
+    here.parent.rename(tmp_path / "archived")
+    with closing(Database.open(there)) as second:
+        write(second, "more.md", "Said later.")
+    assert texts(there) == {"Said at first.", "Said later."}
+    there.parent.rename(here.parent)
+    assert texts(here) == {"Said at first.", "Said later."}
+    asking.close()
+
+
+def test_a_folder_that_is_gone_is_given_back(tmp_path: Path, database: Database) -> None:
+    opened: list[Database] = []
+
+    def open_(one: Folder) -> Database:
+        opened.append(Database.open(one.path, wait=WAIT_SECONDS))
+        return opened[-1]
+
+    asking = Asking(open_, Chosen())
+    asked = folder(database)
+    asking.ask([Asked(asked, ROOT)], parse("said", NOW_NS))
+    asking.let_go([asked])
+    assert opened[0].view.row("SELECT 1") == (1,)
+    asking.let_go([])
+    with pytest.raises(Stale):
+        opened[0].view.row("SELECT 1")
+    asking.close()

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from geniuzfs.api.learning import Learning
 from geniuzfs.folders.registry import Folder
 from geniuzfs.learn.learner import Turn
 from geniuzfs.model import FolderId, Identity, ModelId
-from geniuzfs.store import passages, tree
+from geniuzfs.store import copying, passages, tree
 from geniuzfs.store.connection import Database
 from tests.daemon import wait_until
 from tests.embed.fake import FakeEmbedder
@@ -155,6 +155,32 @@ def test_following_takes_in_new_folders(database: Database, other: Database) -> 
         assert vectors(other) == 0
         shown.append(both[1])
         wait_until(lambda: vectors(other) == 1)
+
+
+def test_following_goes_on_where_a_folder_was_moved_and_lets_go_of_one_that_went(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "here").mkdir()
+    path = tmp_path / "here" / "memory.db"
+    with closing(Database.open(path, create=True)) as first:
+        with first.txn() as txn:
+            tree.make_root(txn, tree.New(0o40755, 0, 0), 1)
+        shown = folders(first)
+        with following(learning(FakeEmbedder(), shown, retry_seconds=0.1)):
+            write(first, "one.md", "Said before.")
+            wait_until(lambda: vectors(first) == 1)
+            copying.copy(path, tmp_path / "there.db")
+            with first.txn() as txn:
+                copying.seal(txn, "there.db")
+            shown[0] = shown[0]._replace(path=tmp_path / "there.db")
+            with closing(Database.open(tmp_path / "there.db")) as moved:
+                write(moved, "two.md", "Said after.")
+                wait_until(lambda: vectors(moved) == 2)
+                shown.clear()
+                turn = Turn(moved)
+                wait_until(turn.take)
+                turn.give_back()
+        assert vectors(first) == 1
 
 
 def test_vectors_come_by_themselves_when_the_model_is_back(database: Database) -> None:
