@@ -206,7 +206,7 @@ def existing(given: Path) -> Path:
 def _check_free(seen: Seen, name: str) -> None:
     copies = [copy for copies in seen.blocked for copy in copies]
     for folder in (*seen.folders, *copies):
-        if folder.name.casefold() == name.casefold():
+        if registry.same_name(folder.name, name):
             raise AlreadyExists(f"{folder.name!r} is the name of {folder.path}: choose another")
 
 
@@ -243,7 +243,7 @@ def _chosen(among: list[Folder], name: str | Path) -> Folder:
     if isinstance(name, Path):
         chosen = [one for one in among if name in (one.path, one.path.parent)]
     else:
-        chosen = [one for one in among if one.name.casefold() == name.casefold()]
+        chosen = [one for one in among if registry.same_name(one.name, name)]
     if len(chosen) > 1:
         where = " and ".join(f"'{one.path.parent}'" for one in chosen)
         raise UsageError(f"several archived folders are called {name!r}: restore one of {where}")

@@ -6,6 +6,7 @@ lies; names are unique, ignoring case; of two copies of one folder neither is us
 and places where a database could lose data (folders.mounts).
 """
 
+import unicodedata
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -95,13 +96,13 @@ def named(seen: Seen, name: str) -> Folder:
     when its move is, and NotFound: never another one.
     """
     for copies in seen.blocked:
-        if any(copy.name.casefold() == name.casefold() for copy in copies):
+        if any(same_name(copy.name, name) for copy in copies):
             raise TwoCopies(f"{_twice(copies)}: move one of them away")
     for folder in seen.folders:
-        if folder.name.casefold() == name.casefold():
+        if same_name(folder.name, name):
             return folder
     for moving, reason in seen.waiting:
-        if moving.casefold() == name.casefold():
+        if same_name(moving, name):
             raise Unfinished(reason)
     known = ", ".join(repr(folder.name) for folder in seen.folders)
     raise NotFound(f"no folder is called {name!r}; there is {known or 'none yet'}")
@@ -156,12 +157,21 @@ def directories(home: Path, added: Iterable[Path]) -> Iterator[Path]:
                 yield directory
 
 
+def same_name(one: str, other: str) -> bool:
+    """Whether two names are the same, ignoring case and how accents are composed."""
+    return _folded(one) == _folded(other)
+
+
 def fresh(name: str, clock: Clock) -> Identity:
     """Who a new folder is."""
     made = datetime.fromtimestamp(clock.now_ns() / 1e9, UTC)
     return Identity(
         FolderId(str(uuid.uuid4()).upper()), name, "", made.strftime("%Y-%m-%d %H:%M:%S")
     )
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def _below(place: Path, table: list[mounts.Mount]) -> list[Path]:
@@ -200,7 +210,7 @@ def _with_names_of_their_own(
     for folder in sorted(
         folders, key=lambda one: (one.path.parent != home, one.identity.created_at, one.path)
     ):
-        first = kept.setdefault(folder.name.casefold(), folder)
+        first = kept.setdefault(_folded(folder.name), folder)
         if first is not folder:
             reason = f"it has the name of {first.path}: geniuzfs folder rename gives it another"
             clashing.append(LeftOut(folder.path, reason))

@@ -11,7 +11,7 @@ import os
 
 import trio
 
-from geniuzfs.errors import Busy, GeniuzError, StoreFault
+from geniuzfs.errors import Busy, GeniuzError, Moved, NotFound, StoreFault
 from geniuzfs.model import InodeNumber
 from geniuzfs.store import content
 from geniuzfs.store.connection import Database
@@ -158,9 +158,16 @@ class Durability:
             raise self._ended
         if self._second is None:
             path = self._database.path
-            self._second = await trio.to_thread.run_sync(
-                functools.partial(Database.open, path, wait=10.0)
-            )
+            try:
+                second = await trio.to_thread.run_sync(
+                    functools.partial(Database.open, path, wait=10.0)
+                )
+            except NotFound as error:  # the mount has not noticed yet
+                raise Moved(f"{path} was moved") from error
+            if second.file != self._database.file:  # another folder is in its place
+                second.close()
+                raise Moved(f"{path} was moved")
+            self._second = second
         return self._second
 
 

@@ -71,7 +71,7 @@ class Following:
         """Until cancelled."""
         async with trio.open_nursery() as self._nursery:
             with INotify(nonblocking=True) as self._inotify:
-                self._listen_to(await trio.to_thread.run_sync(self._directories))
+                self._listen_to(self._geniuz.arranging.directories())  # nobody is served yet
                 self._nursery.start_soon(self._listen, self._inotify)
                 for volume in self._volumes.values():
                     self._begin(volume)
@@ -81,7 +81,10 @@ class Following:
                         await self._asked.wait()
                         await trio.sleep(SETTLE_SECONDS)
                     self._asked = trio.Event()
-                    await self.look()
+                    try:
+                        await self.look()
+                    except Exception:  # noqa: BLE001 - a loop: the mount outlives any mistake of ours
+                        _log.exception("looking at the folders failed")
 
     def look_soon(self) -> None:
         """Something about the folders may have changed."""
@@ -243,16 +246,14 @@ class Following:
     # Looking
 
     async def _there(self) -> dict[FolderId | None, Folder]:
-        self._listen_to(await trio.to_thread.run_sync(self._directories))
+        directories = await trio.to_thread.run_sync(self._geniuz.arranging.directories)
+        self._listen_to(directories)
         folders = await trio.to_thread.run_sync(self._geniuz.folders)
         there = {folder.identity.id: folder for folder in folders}
         return {id_: there[id_] for id_ in there if self._alone in (None, id_)}
 
     async def _opened(self, folder: Folder) -> Database:
         return await trio.to_thread.run_sync(lambda: self._geniuz.open(folder, wait=0))
-
-    def _directories(self) -> list[Path]:
-        return self._geniuz.arranging.directories()
 
     def _listen_to(self, directories: list[Path]) -> None:
         """Adding one that is listened to already changes nothing."""

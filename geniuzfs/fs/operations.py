@@ -287,7 +287,8 @@ class Operations(pyfuse3.Operations):
 
     @handler
     async def statfs(self, ctx: RequestContext) -> StatvfsData:
-        return attrs.statfs(next((v.path for v in self._volumes.values()), self._folders.home))
+        there = (v.path for v in self._volumes.values() if v.path.exists())
+        return attrs.statfs(next(there, self._folders.home))
 
     # What several requests share
 

@@ -9,7 +9,7 @@ import time
 import zlib
 from pathlib import Path
 
-from geniuzfs.errors import NotFound, Stale, StoreFull
+from geniuzfs.errors import Moved, NotFound, Stale, StoreFull
 from geniuzfs.fs.durability import Durability
 from geniuzfs.model import FolderId, InodeNumber
 from geniuzfs.store import meta, xattrs
@@ -90,8 +90,11 @@ class Volume:
         needed = _TIMES_STORED * added
         old = time.monotonic() - self._room_known > _ROOM_SECONDS
         if old or self._taken + needed > self._room:
-            status = os.statvfs(self.path)
-            free = status.f_bavail * status.f_frsize + self.database.spare_bytes()
+            try:
+                status = os.statvfs(self.path)
+                free = status.f_bavail * status.f_frsize + self.database.spare_bytes()
+            except FileNotFoundError as error:  # this mount has not noticed yet
+                raise Moved(f"{self.path} was moved") from error
             self._room, self._taken = free - _MARGIN, _TIMES_STORED * self.unsaved
             self._room_known = time.monotonic()
         if self._taken + needed > self._room:

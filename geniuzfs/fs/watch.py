@@ -19,7 +19,7 @@ from geniuzfs.fs.files import Files
 from geniuzfs.fs.inodes import Node, Nodes
 from geniuzfs.fs.volumes import Volume
 from geniuzfs.model import Change
-from geniuzfs.store import meta
+from geniuzfs.store import copying, meta
 
 VISIBLE_SECONDS = 0.002
 """From the WAL's being written to the commit's being visible: without it 2 of 54 were missed."""
@@ -34,12 +34,14 @@ _log = logging.getLogger(__name__)
 
 
 class Watch:
-    """Watches one volume and tells the kernel what it must not believe any more."""
+    """Watches one volume and tells the kernel what it must not believe any more.
+    `look_at_folders` is called when the folder has another name or was moved.
+    """
 
     def __init__(
-        self, volume: Volume, nodes: Nodes, files: Files, identity_changed: Callable[[], None]
+        self, volume: Volume, nodes: Nodes, files: Files, look_at_folders: Callable[[], None]
     ) -> None:
-        self._identity_changed = identity_changed
+        self._look_at_folders = look_at_folders
         self._volume = volume
         self._nodes = nodes
         self._files = files
@@ -68,10 +70,10 @@ class Watch:
                 await self.doubt_everything()
             elif news:
                 await self._apply(news)
-            identity = meta.identity(self._volume.view)
-            if identity != self._volume.identity:
-                self._volume.identity = identity
-                self._identity_changed()
+            view, before = self._volume.view, self._volume.identity
+            self._volume.identity = meta.identity(view)
+            if self._volume.identity != before or copying.moved_to(view) is not None:
+                self._look_at_folders()
         except Stale:  # the folder is gone
             pass
         except StoreError as error:

@@ -3,21 +3,13 @@
 import hashlib
 import os
 import shutil
-import signal
 import sqlite3
-import sys
-import tempfile
-import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
-from geniuzfs import durable
 from geniuzfs.errors import (
     AlreadyExists,
     Busy,
@@ -32,16 +24,11 @@ from geniuzfs.folders.moving import Move, Step
 from geniuzfs.folders.registry import Folder
 from geniuzfs.model import ROOT
 from geniuzfs.ports import SystemClock
-from geniuzfs.store import check, content, copying, tree
+from geniuzfs.store import check, content, tree
 from geniuzfs.store.connection import Database
+from tests.folders.killing import killed_at, other_disk
 
 CLOCK = SystemClock()
-STEPS = {module.__file__ for module in (moving, lifecycle, durable, places, copying)}
-"""The modules in which every line is a step, the first times that it is come to."""
-
-TIMES = 2
-
-OTHER_DISK = Path("/dev/shm")
 
 
 class Disks:
@@ -131,7 +118,7 @@ def disks(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Disks]:
         made.shelf.mkdir()
         yield made
         return
-    with _other_disk(tmp_path) as other:
+    with other_disk(tmp_path) as other:
         made = Disks(tmp_path, other)
         made.shelf.mkdir()
         yield made
@@ -140,23 +127,10 @@ def disks(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Disks]:
 @pytest.fixture
 def far(tmp_path: Path) -> Iterator[Disks]:
     """With a shelf on another disk."""
-    with _other_disk(tmp_path) as other:
+    with other_disk(tmp_path) as other:
         made = Disks(tmp_path, other)
         made.shelf.mkdir()
         yield made
-
-
-class _other_disk:
-    def __init__(self, beside: Path) -> None:
-        if not OTHER_DISK.is_dir() or OTHER_DISK.stat().st_dev == beside.stat().st_dev:
-            pytest.skip(f"{OTHER_DISK} is not a file system of its own")
-
-    def __enter__(self) -> Path:
-        self._path = Path(tempfile.mkdtemp(dir=OTHER_DISK, prefix="geniuz-"))
-        return self._path
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._path)
 
 
 def _rows(path: Path) -> str:
@@ -170,40 +144,6 @@ def _rows(path: Path) -> str:
             kept = sorted(repr(row) for row in rows if row[0] != b"moved_to")
             found.update(repr((table, kept)).encode())
     return found.hexdigest()
-
-
-def _killed_at(step: int, run: Callable[[], object]) -> bool:
-    """Run it in a process of its own that is killed before its line number `step`; False when it
-    came to its end first.
-    """
-    with warnings.catch_warnings():
-        # Newer Pythons warn of the threads of others: none of them holds a lock that is used here.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:
-        code = 1
-        with suppress(BaseException):
-            met: Counter[tuple[str, int]] = Counter()
-
-            def trace(frame: FrameType, event: str, _argument: Any) -> Any:
-                if frame.f_code.co_filename not in STEPS:
-                    return None
-                line = (frame.f_code.co_filename, frame.f_lineno)
-                if event == "line" and met[line] < TIMES:
-                    met[line] += 1
-                    if met.total() == step:
-                        os.kill(os.getpid(), signal.SIGKILL)
-                return trace
-
-            sys.settrace(trace)
-            run()
-            code = 0
-        os._exit(code)
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        return True
-    assert os.WEXITSTATUS(status) == 0, "the move itself failed"
-    return False
 
 
 def test_a_folder_is_moved_whole_and_found_where_it_is_then(disks: Disks) -> None:
@@ -231,7 +171,7 @@ def test_killed_at_every_step_it_is_finished_or_undone(disks: Disks) -> None:
     while True:
         step += 1
         disks.reset()
-        if not _killed_at(step, disks.move):
+        if not killed_at(step, disks.move):
             break
         assert len(disks.live()) <= 1
         disks.assert_whole()
@@ -247,8 +187,8 @@ def test_killed_again_while_that_is_finished_or_undone(disks: Disks) -> None:
         while True:
             second += 3
             disks.reset()
-            _killed_at(first, disks.move)
-            if not _killed_at(second, lambda: moving.recover(disks.home)):
+            killed_at(first, disks.move)
+            if not killed_at(second, lambda: moving.recover(disks.home)):
                 break
             assert len(disks.live()) <= 1
             disks.assert_whole()
@@ -256,7 +196,7 @@ def test_killed_again_while_that_is_finished_or_undone(disks: Disks) -> None:
 
 def test_while_the_original_is_out_of_reach_nothing_is_decided(far: Disks, tmp_path: Path) -> None:
     step = _first_step_at(far, Step.SEALING)
-    _killed_at(step, far.move)
+    killed_at(step, far.move)
     away = tmp_path / "unplugged"
     far.origin.rename(away)
     (waiting,) = moving.recover(far.home)
@@ -273,7 +213,7 @@ def test_while_the_original_is_out_of_reach_nothing_is_decided(far: Disks, tmp_p
 def test_a_copy_that_is_known_to_be_final_needs_no_original(far: Disks, tmp_path: Path) -> None:
     step = _first_step_at(far, Step.SEALED)
     far.reset()
-    _killed_at(step, far.move)
+    killed_at(step, far.move)
     away = tmp_path / "unplugged"
     far.origin.rename(away)
     (waiting,) = moving.recover(far.home)
@@ -292,7 +232,7 @@ def _first_step_at(disks: Disks, wanted: Step) -> int:
     while low < high:
         middle = (low + high) // 2
         disks.reset()
-        killed = _killed_at(middle, disks.move)
+        killed = killed_at(middle, disks.move)
         record = disks.home / moving.DIRECTORY
         found = [moving._read(path) for path in record.glob("*.json")]
         reached = not killed or bool(found and order.index(found[0].step) >= order.index(wanted))

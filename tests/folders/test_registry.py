@@ -126,6 +126,8 @@ def test_a_name_is_found_ignoring_case_and_never_guessed(tmp_path: Path) -> None
     made(tmp_path / "one", "Lumen")
     seen = registry.look(tmp_path, CLOCK)
     assert registry.named(seen, "lumen") == seen.folders[0]
+    made(tmp_path / "two", "Caf\u00c9")
+    assert registry.named(registry.look(tmp_path, CLOCK), "cafe\u0301").name == "Caf\u00c9"
     with pytest.raises(NotFound, match="'Lumen'"):
         registry.named(seen, "Lume")
 

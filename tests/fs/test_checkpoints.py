@@ -204,8 +204,7 @@ def test_a_database_that_was_moved_away_ends_no_mount(
         run_beside_checkpoints(durability, main)
     finally:
         away.rename(database.path)
-    [message] = [record.getMessage() for record in caplog.records]
-    assert "no database at" in message
+    assert caplog.records == []  # fs.following looks for where it is now
 
 
 # Large saves

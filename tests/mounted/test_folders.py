@@ -1,23 +1,29 @@
 """Folders come, go, are named and moved, by the mount's own top and by others; open files stay."""
 
+import functools
+import itertools
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from errno import EEXIST, EINVAL, ENOENT, ENOTEMPTY, EPERM, ESTALE
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from geniuzfs.folders import moving, registry
 from geniuzfs.model import ROOT
-from geniuzfs.store import check, tree
+from geniuzfs.ports import SystemClock
+from geniuzfs.store import check, content, tree
 from geniuzfs.store.connection import Database
 from tests.daemon import Daemon, listed, wait_until
+from tests.folders.killing import killed_at, other_disk
 from tests.folders.made import made
 from tests.mounted.calls import RENAME_EXCHANGE, errno_of, renameat2
 
@@ -90,6 +96,16 @@ def _sound(path: Path) -> None:
         database.close()
 
 
+def _holds(path: Path, name: bytes, text: bytes) -> None:
+    database = Database.open(path)
+    try:
+        found = tree.child(database.view, ROOT, name)
+        assert found is not None
+        assert content.piece(database.view, found.number, 0) == text
+    finally:
+        database.close()
+
+
 # At the mount's own top
 
 
@@ -124,7 +140,7 @@ def test_names_that_no_folder_may_have_are_refused(mount: Daemon) -> None:
         ("a\nb", EINVAL),
         (".recall", EEXIST),
     ):
-        assert errno_of(lambda name=name: os.mkdir(mount.root / name)) == error, name  # type: ignore[misc]
+        assert errno_of(functools.partial(os.mkdir, mount.root / name)) == error, name
     assert errno_of(lambda: os.mkdir(os.fsencode(mount.root) + b"/\xff")) == EINVAL
     assert names(mount) == ["My memory", "Work"]
 
@@ -264,12 +280,8 @@ def shelf(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
         (tmp_path / "shelf").mkdir()
         yield tmp_path / "shelf"
         return
-    other = Path("/dev/shm")
-    if not other.is_dir() or other.stat().st_dev == tmp_path.stat().st_dev:
-        pytest.skip(f"{other} is not a file system of its own")
-    path = Path(tempfile.mkdtemp(dir=other, prefix="geniuz-"))
-    yield path
-    shutil.rmtree(path)
+    with other_disk(tmp_path) as other:
+        yield other
 
 
 def test_a_move_shows_and_what_is_open_is_saved_there(mount: Daemon, shelf: Path) -> None:
@@ -292,6 +304,61 @@ def test_a_move_shows_and_what_is_open_is_saved_there(mount: Daemon, shelf: Path
     assert (mount.root / "Work" / "note").read_bytes() == b"OPEN still"
     assert (mount.root / "Work" / "after").read_bytes() == b"z"
     _sound(shelf / "Work" / "memory.db")
+
+
+def test_no_save_is_lost_while_a_folder_is_moved_there_and_back(mount: Daemon, shelf: Path) -> None:
+    reported: list[str] = []
+
+    def has(reports: list[str], wanted: int) -> bool:
+        return len(reports) >= wanted
+
+    ended = threading.Event()
+
+    def save(writer: int) -> None:
+        for number in itertools.count():
+            if ended.is_set():
+                return
+            name = f"{writer}-{number}"
+            with open(mount.root / "Work" / name, "w") as file:
+                file.write(name)
+                os.fsync(file.fileno())
+            reported.append(name)
+
+    with ThreadPoolExecutor(3) as threads:
+        saving = [threads.submit(save, writer) for writer in range(3)]
+        try:
+            for into in (shelf, mount.home) * 2:
+                wanted = len(reported) + 20
+                folder(mount, "move", "work", into)
+                wait_until(functools.partial(has, reported, wanted))
+        finally:
+            ended.set()
+        for each in saving:
+            each.result()
+    mount.stop()
+    for name in reported:
+        _holds(mount.home / "Work" / "memory.db", name.encode(), name.encode())
+
+
+@pytest.mark.parametrize("step", range(20, 300, 40))
+def test_a_move_that_is_killed_is_finished_or_undone_under_the_mount(
+    mount: Daemon, tmp_path: Path, step: int
+) -> None:
+    with other_disk(tmp_path) as other:
+        number = os.stat(mount.root / "Work").st_ino
+        (work,) = [
+            one for one in registry.look(mount.home, SystemClock()).folders if one.name == "Work"
+        ]
+        with open(mount.root / "Work" / "note", "r+b", buffering=0) as file:
+            file.write(b"OPEN")
+            killed_at(step, functools.partial(moving.move, mount.home, work, other))
+            file.write(b" still")
+            os.fsync(file.fileno())
+        shown(lambda: (mount.root / "Work" / "note").read_bytes() == b"OPEN still")
+        assert os.stat(mount.root / "Work").st_ino == number
+        (path,) = [one["path"] for one in [folder(mount, "describe", "--in", "work")]]
+        mount.stop()
+        _holds(Path(path), b"note", b"OPEN still")
 
 
 def test_a_folder_that_is_mounted_alone_is_followed_too(tmp_path: Path, shelf: Path) -> None:
