@@ -71,7 +71,10 @@ class Following:
         """Until cancelled."""
         async with trio.open_nursery() as self._nursery:
             with INotify(nonblocking=True) as self._inotify:
-                self._listen_to(self._geniuz.arranging.directories())  # nobody is served yet
+                # Nobody is served yet, so nobody waits; from now on nothing is missed.
+                self._listen_to(self._geniuz.arranging.directories())
+                if self._shown(self._geniuz.folders()) != self._folders:
+                    self.look_soon()
                 self._nursery.start_soon(self._listen, self._inotify)
                 for volume in self._volumes.values():
                     self._begin(volume)
@@ -95,7 +98,7 @@ class Following:
         async with self._turn:
             try:
                 there = await self._there()
-                if not self._volumes.keys() <= there.keys():
+                if not set(self._volumes) <= set(there):
                     await trio.sleep(AGAIN_SECONDS)
                     there = await self._there()
             except GeniuzError as error:
@@ -245,12 +248,15 @@ class Following:
 
     # Looking
 
-    async def _there(self) -> dict[FolderId | None, Folder]:
-        directories = await trio.to_thread.run_sync(self._geniuz.arranging.directories)
-        self._listen_to(directories)
-        folders = await trio.to_thread.run_sync(self._geniuz.folders)
+    def _shown(self, folders: list[Folder]) -> dict[FolderId, Folder]:
+        """Those that this mount is to show."""
         there = {folder.identity.id: folder for folder in folders}
         return {id_: there[id_] for id_ in there if self._alone in (None, id_)}
+
+    async def _there(self) -> dict[FolderId, Folder]:
+        directories = await trio.to_thread.run_sync(self._geniuz.arranging.directories)
+        self._listen_to(directories)
+        return self._shown(await trio.to_thread.run_sync(self._geniuz.folders))
 
     async def _opened(self, folder: Folder) -> Database:
         return await trio.to_thread.run_sync(lambda: self._geniuz.open(folder, wait=0))
