@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
+from geniuzfs.addresses import Address, address
 from geniuzfs.api import keeping
 from geniuzfs.api.arranging import Arranging
 from geniuzfs.api.asked import Asked
@@ -129,22 +130,30 @@ class Geniuz:
     # Kept memories
 
     def keep(
-        self, name: str | None, text: str, gist: str | None = None, parent: str | None = None
+        self,
+        name: str | None,
+        text: str,
+        gist: str | None = None,
+        parent: str | None = None,
+        *,
+        here: Path | None = None,
     ) -> Held:
-        """Keep a memory in the folder called `name`, or in the first one. Raises NotFound for the
-        name, and UsageError for text that can't be kept or a `parent` that several have.
+        """Keep a memory in the folder that is meant (Arranging.meant, which says what it raises).
+        Raises UsageError for text that can't be kept or a `parent` that several have.
         """
         self.begin()
-        folder = self.folders()[0] if name is None else self.folder(name)
+        folder = self.arranging.meant(name, here)
         now_ns = self.clock.now_ns()
         return keeping.keep(self._open_patiently, folder, text, gist, parent, now_ns)
 
-    def open_memory(self, name: str | None, address: str) -> Held:
-        """The memory of that address, or whose ID begins so, in the folder called `name` or in
-        any. Raises NotFound, and UsageError where it is no address or several have it.
+    def open_memory(
+        self, name: str | None, text: str, *, here: Path | None = None, everywhere: bool = False
+    ) -> Held:
+        """The memory of that address, or whose ID begins so, in the folders that `recall` would
+        ask. Raises NotFound, and UsageError where it is no address or several have it.
         """
-        folders = self.folders() if name is None else [self.folder(name)]
-        return keeping.find(self._open_patiently, folders, address)
+        folders = self._asked(name, address(text), here, everywhere)
+        return keeping.find(self._open_patiently, folders, text)
 
     # Questions
 
@@ -152,9 +161,21 @@ class Geniuz:
         """Understand a question; `given` are operators from elsewhere. Raises UsageError."""
         return queries.parse(text, self.clock.now_ns(), given=given)._replace(asked=text)
 
-    def recall(self, name: str | None, query: Query) -> Answer:
-        """Answer from one folder, or from all of them. Raises NotFound."""
-        folders = self.folders() if name is None else [self.folder(name)]
+    def recall(
+        self,
+        name: str | None,
+        query: Query,
+        *,
+        here: Path | None = None,
+        everywhere: bool = False,
+    ) -> Answer:
+        """Answer from the folder called `name`; without a name from the one that was chosen for the
+        directory `here`, unless it is to be `everywhere`; where none was, from all of them. An
+        address is looked for in its own folder, whichever was chosen. Raises NotFound, and what
+        Arranging.chosen does.
+        """
+        wanted = address(query.text) if query.means_a_memory() else None
+        folders = self._asked(name, wanted, here, everywhere)
         return self._asking.ask([Asked(folder, ROOT) for folder in folders], query)
 
     def answer(self, scope: Scope, query: str) -> bytes:
@@ -218,6 +239,18 @@ class Geniuz:
 
                 self._asks = Asking(self._open_patiently, self._embedder)
             return self._asks
+
+    def _asked(
+        self, name: str | None, wanted: Address | None, here: Path | None, everywhere: bool
+    ) -> list[Folder]:
+        """What a question is asked of: see `recall`."""
+        if name is not None:
+            return [self.folder(name)]
+        chosen = None if everywhere else self.arranging.chosen(here)
+        if chosen is None:
+            return self.folders()
+        ours = wanted is None or chosen.identity.id.upper().startswith(wanted.folder)
+        return [chosen] if ours else self.folders()
 
     def _scope(self, scope: Scope) -> list[Asked]:
         if scope.folder is None:

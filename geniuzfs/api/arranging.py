@@ -51,17 +51,26 @@ class Arranging:
         """Where a folder would be seen if one came. Raises StoreDamaged."""
         return list(registry.directories(self._home, places.read(self._home).added))
 
-    def meant(self, name: str | None, here: Path) -> Folder:
-        """The folder that a command means, run in the directory `here`: the first that applies of
-        `name`, GENIUZ_DB, a file `.geniuz-folder` here or above, what was chosen by `use`, and
-        "My memory". Raises NotFound, TwoCopies, and UsageError for a file that holds no name.
+    def meant(self, name: str | None, here: Path | None) -> Folder:
+        """The folder that a command means, run in the directory `here`: the one called `name`,
+        else the one that was `chosen`, else "My memory". Raises as `chosen` does.
         """
         seen = self.seen()
         if name is not None:
             return registry.named(seen, name)
+        return self._chosen(seen, here) or self._at(seen, self._home / registry.FILE)
+
+    def chosen(self, here: Path | None) -> Folder | None:
+        """The first that applies of GENIUZ_DB, a file `.geniuz-folder` in the directory `here` or
+        above, and `use`; None where nobody has chosen. Raises NotFound, TwoCopies, and UsageError
+        for a file that holds no name.
+        """
+        return self._chosen(self.seen(), here)
+
+    def _chosen(self, seen: Seen, here: Path | None) -> Folder | None:
         if self._database is not None:
             return self._at(seen, self._database)
-        written = _written(here)
+        written = None if here is None else _written(here)
         if written is not None:
             path, name = written
             with _naming(path):
@@ -70,7 +79,7 @@ class Arranging:
         if used is not None:
             with _naming("what geniuzfs folder use has chosen"):
                 return registry.identified(seen, used)
-        return self._at(seen, self._home / registry.FILE)
+        return None
 
     def called(self, name: str) -> Folder:
         """The folder of that name, or, where `name` has a slash, the one at that path, which may

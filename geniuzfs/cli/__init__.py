@@ -6,6 +6,7 @@ which hooks and agents call all the time, is done in 0.08.
 
 import importlib
 import sys
+from pathlib import Path
 
 import click
 
@@ -41,6 +42,14 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="geniuzfs")
 def cli() -> None:
     """Memories as files: mount your folders, write with any program, find by meaning."""
+
+
+def here() -> Path | None:
+    """The directory that a command is run in; None where it has been removed."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import click
 
 from geniuzfs import runtime
 from geniuzfs.api import Folder, Geniuz
-from geniuzfs.cli import cli
+from geniuzfs.cli import cli, here
 from geniuzfs.errors import GeniuzError
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
@@ -24,7 +24,8 @@ def folder() -> None:
 
     A command that is given no name means the first that applies: the folder of GENIUZ_DB,
     the one that a file .geniuz-folder here or above names, the one chosen by "folder use",
-    "My memory".
+    "My memory". "recall" then asks the one that was chosen so, or all folders where none was;
+    "learn", "check" and "mount" take all of them.
     """
 
 
@@ -89,7 +90,7 @@ def use(name: str | None, forget: bool, as_json: bool) -> None:
         raise click.UsageError("give a NAME or --none, not both")
     if name is not None or forget:
         geniuz.arranging.use(None if name is None else geniuz.arranging.called(name))
-    meant = geniuz.arranging.meant(None, Path.cwd())
+    meant = geniuz.arranging.meant(None, here())
     _tell(geniuz, [meant], as_json, f"commands here mean: {meant.name}")
 
 
@@ -100,7 +101,7 @@ def use(name: str | None, forget: bool, as_json: bool) -> None:
 def describe(text: str | None, name: str | None, as_json: bool) -> None:
     """Say what a folder is about; without TEXT, show it."""
     geniuz = runtime.geniuz()
-    meant = geniuz.arranging.meant(name, Path.cwd())
+    meant = geniuz.arranging.meant(name, here())
     if text is not None:
         meant = geniuz.arranging.describe(meant, text)
     _tell(geniuz, [meant], as_json, f"{meant.name}: {meant.identity.description}")
@@ -176,8 +177,8 @@ def _tell(geniuz: Geniuz, folders: list[Folder], as_json: bool, said: str) -> No
 
 def _objects(geniuz: Geniuz, folders: list[Folder]) -> list[dict[str, Any]]:
     try:
-        meant = geniuz.arranging.meant(None, Path.cwd()).path
-    except (GeniuzError, OSError):  # what is meant is not there: commands that need it say so
+        meant = geniuz.arranging.meant(None, here()).path
+    except GeniuzError:  # what is meant is not there: commands that need it say so
         meant = None
     pinned = geniuz.arranging.pinned()
     return [

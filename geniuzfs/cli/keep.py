@@ -8,7 +8,7 @@ import click
 
 from geniuzfs import runtime
 from geniuzfs.api.keeping import Held
-from geniuzfs.cli import cli
+from geniuzfs.cli import cli, here
 from geniuzfs.errors import NotFound, UsageError
 
 
@@ -31,13 +31,15 @@ def keep(
 ) -> None:
     """Keep TEXT as a memory, which nothing can change any more, and print its address.
 
+    Without --in it is kept in the folder that commands mean here: "geniuzfs folder use" shows it.
+
     ID is an address, a memory's ID, or 4 characters of its beginning and more. If no memory has
     it, the text is kept all the same, at the beginning of a thread of its own.
     """
     if bool(words) == (content is not None):
         raise UsageError("say what to keep: geniuzfs keep TEXT, or -c @FILE, or -c -")
     text = " ".join(words) if content is None else _content(content)
-    held = runtime.geniuz().keep(name, text, gist, parent)
+    held = runtime.geniuz().keep(name, text, gist, parent, here=here())
     if held.parent_unknown:
         click.echo(f"geniuzfs: no memory is called {parent}: a new thread was begun", err=True)
     click.echo(json.dumps(_object(held)) if as_json else f"kept {held.address}")

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import click
 
 from geniuzfs import runtime
-from geniuzfs.api import Geniuz
-from geniuzfs.cli import cli
+from geniuzfs.cli import cli, here
 from geniuzfs.errors import UsageError
 from geniuzfs.recall import render
 from geniuzfs.recall.query import LONGEST, Format
@@ -37,7 +36,7 @@ from geniuzfs.recall.query import LONGEST, Format
 )
 @click.option("--thread", metavar="ID", help="The thread of this kept memory, from its root on.")
 @click.option("--full", is_flag=True, help="Show texts to their end, and memories whole.")
-@click.option("--all", "everywhere", is_flag=True, help="Ask every folder (as without --in).")
+@click.option("--all", "everywhere", is_flag=True, help="Ask every folder, whichever was chosen.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def recall(
     words: tuple[str, ...],
@@ -58,6 +57,9 @@ def recall(
 ) -> None:
     """Find what your folders know about QUERY, by meaning and by words.
 
+    Without --in the folder is asked that GENIUZ_DB, a file .geniuz-folder here or above, or
+    "geniuzfs folder use" has chosen, and all of them where none was.
+
     A QUERY that is the address or ID of a kept memory opens it in full.
 
     QUERY may hold operators instead of the flags: since:7d, until:2026-10-01, on:yesterday,
@@ -71,12 +73,18 @@ def recall(
     """
     if everywhere and name is not None:
         raise UsageError("--all and --in exclude each other")
-    geniuz = runtime.geniuz()
-    asked = _asked(words) if thread is None else _thread(geniuz, words, name, thread)
+    if thread is not None and words:
+        raise UsageError("--thread takes the ID of a memory, and no QUERY beside it")
+    geniuz, place = runtime.geniuz(), here()
+    if thread is None:
+        asked = _asked(words)
+    else:
+        named = geniuz.open_memory(name, thread, here=place, everywhere=everywhere)
+        asked = f"{named.folder.identity.id}:{named.memory.id}"
     flags = {"since": since, "until": until, "on": on, "path": path, "limit": limit, "mode": mode}
     given = operators(flags, labels, as_json) + kinds(modes, held, thread is not None, full)
     query = geniuz.parse(asked, given)
-    answer = geniuz.recall(name, query)
+    answer = geniuz.recall(name, query, here=place, everywhere=everywhere)
     if query.format is Format.JSON:
         written = render.json(answer)
     else:
@@ -100,12 +108,6 @@ def kinds(
     """The flags for kinds of recall as a question's operators, (key, value)."""
     given = [("mode", mode) for mode in modes] + [("grep", text) for text in held]
     return given + [("mode", "thread")] * thread + [("full", "yes")] * full
-
-
-def _thread(geniuz: Geniuz, words: tuple[str, ...], name: str | None, id_: str) -> str:
-    if words:
-        raise UsageError("--thread takes the ID of a memory, and no QUERY beside it")
-    return geniuz.open_memory(name, id_).memory.id
 
 
 def _asked(words: tuple[str, ...]) -> str:

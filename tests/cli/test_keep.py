@@ -16,11 +16,17 @@ from geniuzfs.store import memories
 
 
 def run(
-    home: Path, *arguments: str, given: bytes = b"", exits: int = 0
+    home: Path,
+    *arguments: str,
+    given: bytes = b"",
+    exits: int = 0,
+    here: Path | None = None,
+    **variables: str,
 ) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", "geniuzfs", *arguments],
-        env={**os.environ, "GENIUZ_HOME": str(home)},
+        env={**os.environ, "GENIUZ_HOME": str(home), **variables},
+        cwd=here,
         input=given.decode("utf-8", "surrogateescape"),
         errors="surrogateescape",
         capture_output=True,
@@ -142,6 +148,39 @@ def test_processes_that_keep_at_once_lose_and_double_nothing(
     for keeper in range(4):  # in the order of keeping, within a second as well
         own = [text for text in said if text.startswith(f"{keeper}:")]
         assert own == [f"{keeper}: {n}" for n in range(50)]
+
+
+def test_keep_and_recall_go_by_the_folder_that_is_meant_here(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", tmp_path / "here"
+    here.mkdir()
+    run(home, "folder", "new", "Work")
+    (here / ".geniuz-folder").write_text("Work\n")
+    first = run(home, "keep", "Tea at home.", GENIUZ_DB=str(home / "memory.db"), here=here)
+    second = json.loads(run(home, "keep", "Tea at work.", "--json", here=here).stdout)
+    assert second["folder"] == "Work"
+    address = first.stdout.split()[1]
+
+    def hits(*arguments: str) -> set[str]:
+        found = json.loads(run(home, "recall", *arguments, "--json", here=here).stdout)
+        return {hit["text"] for hit in found["hits"]}
+
+    assert hits("--keyword", "tea") == {"Tea at work."}
+    assert hits("--keyword", "tea", "--all") == {"Tea at home.", "Tea at work."}
+    assert hits(address) == hits("--thread", address) == {"Tea at home."}
+    assert hits("--thread", address.split(":")[1], "--all") == {"Tea at home."}
+    (here / ".geniuz-folder").write_text("Wirk\n")
+    for command in ("keep", "recall"):
+        assert ".geniuz-folder" in run(home, command, "tea", exits=1, here=here).stderr
+
+
+def test_a_directory_that_was_removed_chooses_nothing(tmp_path: Path) -> None:
+    script = f'mkdir d && cd d && rmdir ../d && "{sys.executable}" -m geniuzfs keep tea'
+    subprocess.run(
+        ["bash", "-ec", script],
+        env={**os.environ, "GENIUZ_HOME": str(tmp_path / "home")},
+        cwd=tmp_path,
+        check=True,
+    )
 
 
 # The use case
