@@ -1,20 +1,19 @@
 """geniuzfs check"""
 
-import json
 import sys
 
 import click
 
 from geniuzfs import runtime
 from geniuzfs.api import Checked
-from geniuzfs.cli import cli
+from geniuzfs.cli import cli, output
 from geniuzfs.errors import EXIT_PROBLEMS
 
 
 @cli.command()
 @click.option("--in", "name", metavar="NAME", help="Check this folder alone.")
 @click.option("--repair", is_flag=True, help="Mend what can be mended; no byte is lost.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@output.as_json
 def check(name: str | None, repair: bool, as_json: bool) -> None:
     """Look for anything broken in the folders' databases.
 
@@ -22,7 +21,7 @@ def check(name: str | None, repair: bool, as_json: bool) -> None:
     """
     checked = runtime.geniuz().check(name, repair=repair)
     if as_json:
-        click.echo(json.dumps({"folders": [_as_json(one) for one in checked]}))
+        output.tell_json({"folders": [_as_json(one) for one in checked]})
     else:
         for one in checked:
             _tell(one)

@@ -1,6 +1,5 @@
 """geniuzfs folder: folders are listed, made, named, put away and brought back."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +7,9 @@ import click
 
 from geniuzfs import runtime
 from geniuzfs.api import Folder, Geniuz
-from geniuzfs.cli import cli, here
+from geniuzfs.cli import cli, here, output
 from geniuzfs.errors import GeniuzError
 
-_as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 _in = click.option("--in", "name", metavar="NAME", help="This folder.")
 
 
@@ -31,7 +29,7 @@ def folder() -> None:
 
 @folder.command("list")
 @click.option("--archived", is_flag=True, help="Those that were archived, instead.")
-@_as_json
+@output.as_json
 def list_folders(archived: bool, as_json: bool) -> None:
     """Show the folders, the pinned ones first; * marks the one that is meant here."""
     geniuz = runtime.geniuz()
@@ -40,14 +38,14 @@ def list_folders(archived: bool, as_json: bool) -> None:
     not_used = [] if archived else arranging.seen().warnings()
     rows = _objects(geniuz, folders)
     if as_json:
-        click.echo(json.dumps({"folders": rows, "not_used": not_used}))
+        output.tell_json({"folders": rows, "not_used": not_used})
         return
     for row in rows:
         mark, pinned = "*" if row["meant"] else " ", " (pinned)" if row["pinned"] else ""
         about = f": {row['description']}" if row["description"] else ""
-        click.echo(_shown(f"{mark} {row['name']}{about}{pinned}  {row['path']}"))
+        output.tell(f"{mark} {row['name']}{about}{pinned}  {row['path']}")
     for line in not_used:
-        click.echo(_shown(f"! {line}"))
+        output.tell(f"! {line}")
 
 
 @folder.command()
@@ -59,7 +57,7 @@ def list_folders(archived: bool, as_json: bool) -> None:
     type=Path,
     help="In this directory, which is added; else in the data directory.",
 )
-@_as_json
+@output.as_json
 def new(name: str, directory: Path | None, as_json: bool) -> None:
     """Make a folder called NAME."""
     geniuz = runtime.geniuz()
@@ -70,7 +68,7 @@ def new(name: str, directory: Path | None, as_json: bool) -> None:
 
 @folder.command()
 @click.argument("directory", metavar="DIR", type=Path)
-@_as_json
+@output.as_json
 def add(directory: Path, as_json: bool) -> None:
     """Look for folders in DIR too, and in the directories in it."""
     geniuz = runtime.geniuz()
@@ -82,7 +80,7 @@ def add(directory: Path, as_json: bool) -> None:
 @folder.command()
 @click.argument("name", required=False)
 @click.option("--none", "forget", is_flag=True, help="Choose none any more.")
-@_as_json
+@output.as_json
 def use(name: str | None, forget: bool, as_json: bool) -> None:
     """Choose the folder that commands mean; without NAME, show which one they mean here."""
     geniuz = runtime.geniuz()
@@ -97,7 +95,7 @@ def use(name: str | None, forget: bool, as_json: bool) -> None:
 @folder.command()
 @click.argument("text", required=False)
 @_in
-@_as_json
+@output.as_json
 def describe(text: str | None, name: str | None, as_json: bool) -> None:
     """Say what a folder is about; without TEXT, show it."""
     geniuz = runtime.geniuz()
@@ -110,7 +108,7 @@ def describe(text: str | None, name: str | None, as_json: bool) -> None:
 @folder.command()
 @click.argument("name")
 @click.argument("new_name", metavar="NEW")
-@_as_json
+@output.as_json
 def rename(name: str, new_name: str, as_json: bool) -> None:
     """Call the folder NAME NEW; its directory keeps its own name."""
     geniuz = runtime.geniuz()
@@ -121,7 +119,7 @@ def rename(name: str, new_name: str, as_json: bool) -> None:
 @folder.command()
 @click.argument("name")
 @click.option("--off", is_flag=True, help="Not any more.")
-@_as_json
+@output.as_json
 def pin(name: str, off: bool, as_json: bool) -> None:
     """Have a folder come first in every list."""
     geniuz = runtime.geniuz()
@@ -133,7 +131,7 @@ def pin(name: str, off: bool, as_json: bool) -> None:
 @folder.command()
 @click.argument("name")
 @click.argument("directory", metavar="DIR", type=Path)
-@_as_json
+@output.as_json
 def move(name: str, directory: Path, as_json: bool) -> None:
     """Move a folder's directory into DIR, on the same disk or another.
 
@@ -148,7 +146,7 @@ def move(name: str, directory: Path, as_json: bool) -> None:
 
 @folder.command()
 @click.argument("name")
-@_as_json
+@output.as_json
 def archive(name: str, as_json: bool) -> None:
     """Put a folder away, into archive/ beside it. Nothing in it changes."""
     geniuz = runtime.geniuz()
@@ -160,7 +158,7 @@ def archive(name: str, as_json: bool) -> None:
 
 @folder.command()
 @click.argument("name")
-@_as_json
+@output.as_json
 def restore(name: str, as_json: bool) -> None:
     """Bring an archived folder back."""
     geniuz = runtime.geniuz()
@@ -170,9 +168,9 @@ def restore(name: str, as_json: bool) -> None:
 
 def _tell(geniuz: Geniuz, folders: list[Folder], as_json: bool, said: str) -> None:
     if as_json:
-        click.echo(json.dumps({"folders": _objects(geniuz, folders)}))
+        output.tell_json({"folders": _objects(geniuz, folders)})
     else:
-        click.echo(_shown(said))
+        output.tell(said)
 
 
 def _objects(geniuz: Geniuz, folders: list[Folder]) -> list[dict[str, Any]]:
@@ -193,10 +191,3 @@ def _objects(geniuz: Geniuz, folders: list[Folder]) -> list[dict[str, Any]]:
         }
         for one in folders
     ]
-
-
-def _shown(text: str) -> str:
-    """Names and descriptions may come from anybody: no escape sequences of theirs."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
-    )

@@ -1,6 +1,5 @@
 """geniuzfs keep"""
 
-import json
 import sys
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import click
 
 from geniuzfs import runtime
 from geniuzfs.api.keeping import Held
-from geniuzfs.cli import cli, here
+from geniuzfs.cli import cli, here, output
 from geniuzfs.errors import NotFound, UsageError
 
 
@@ -20,7 +19,7 @@ from geniuzfs.errors import NotFound, UsageError
 @click.option("-g", "--gist", metavar="GIST", help="What it says in short. Default: its beginning.")
 @click.option("-p", "--parent", metavar="ID", help="The memory that it continues.")
 @click.option("--in", "name", metavar="NAME", help="Keep it in this folder.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@output.as_json
 def keep(
     words: tuple[str, ...],
     content: str | None,
@@ -42,7 +41,10 @@ def keep(
     held = runtime.geniuz().keep(name, text, gist, parent, here=here())
     if held.parent_unknown:
         click.echo(f"geniuzfs: no memory is called {parent}: a new thread was begun", err=True)
-    click.echo(json.dumps(_object(held)) if as_json else f"kept {held.address}")
+    if as_json:
+        output.tell_json(_object(held))
+    else:
+        output.tell(f"kept {held.address}")
 
 
 def _content(value: str) -> str:

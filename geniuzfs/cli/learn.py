@@ -1,12 +1,11 @@
 """geniuzfs learn"""
 
-import io
 import sys
 
 import click
 
 from geniuzfs import runtime
-from geniuzfs.cli import cli
+from geniuzfs.cli import cli, output
 
 
 @cli.command()
@@ -28,7 +27,7 @@ def learn(name: str | None, wait: bool, again: bool, follow: bool) -> None:
         if again:
             learning.again()
         note = ""
-        with _bar() as bar:
+        with output.progress("learning") as bar:
             for progress in learning.until_done():
                 left, note = progress.sources + progress.passages, progress.model_note
                 bar.length = max(bar.length or 1, left)
@@ -37,9 +36,3 @@ def learn(name: str | None, wait: bool, again: bool, follow: bool) -> None:
         click.echo(f"learned, words only: {note}")
     else:
         click.echo("learned")
-
-
-def _bar() -> "click._termui_impl.ProgressBar[int]":
-    """Shown to people; not in a log or a pipe."""
-    shown = sys.stderr if sys.stderr.isatty() else io.StringIO()
-    return click.progressbar(length=1, label="learning", file=shown)

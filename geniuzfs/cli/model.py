@@ -1,11 +1,10 @@
 """geniuzfs model: which model turns texts into vectors."""
 
-import json
 from pathlib import Path
 
 import click
 
-from geniuzfs.cli import cli
+from geniuzfs.cli import cli, output
 from geniuzfs.config import Config
 
 
@@ -15,7 +14,7 @@ def model() -> None:
 
 
 @model.command("list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@output.as_json
 def list_models(as_json: bool) -> None:
     """Show the models that can be chosen; the chosen one is marked."""
     from geniuzfs.embed import models
@@ -25,7 +24,7 @@ def list_models(as_json: bool) -> None:
         rows = [
             {**one._asdict(), "directory": one.directory and str(one.directory)} for one in listed
         ]
-        click.echo(json.dumps({"models": rows}))
+        output.tell_json({"models": rows})
         return
     for one in listed:
         place = str(one.directory or models.DEFAULT_NAME)

@@ -1,17 +1,16 @@
 """geniuzfs status"""
 
-import json
 from typing import Any
 
 import click
 
 from geniuzfs import runtime
 from geniuzfs.api import FolderStatus
-from geniuzfs.cli import cli
+from geniuzfs.cli import cli, output
 
 
 @cli.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@output.as_json
 def status(as_json: bool) -> None:
     """Show what is mounted and what the folders hold."""
     geniuz = runtime.geniuz()
@@ -19,7 +18,7 @@ def status(as_json: bool) -> None:
     not_used = geniuz.arranging.seen().warnings()
     if as_json:
         shown = [_object(folder) for folder in folders]
-        click.echo(json.dumps({"mounts": mounted, "folders": shown, "not_used": not_used}))
+        output.tell_json({"mounts": mounted, "folders": shown, "not_used": not_used})
         return
     for path in mounted:
         click.echo(f"mounted at {path}")
