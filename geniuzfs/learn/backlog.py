@@ -14,7 +14,7 @@ from geniuzfs.learn import lessons
 from geniuzfs.learn.ignore import Ignored, is_short_lived, is_temporary
 from geniuzfs.learn.lessons import Prepared
 from geniuzfs.model import InodeNumber, PassageId
-from geniuzfs.store import content, passages, paths, postings
+from geniuzfs.store import content, passages, paths, postings, tree
 from geniuzfs.store.connection import Database
 from geniuzfs.store.passages import NotKnown, Waiting
 from geniuzfs.store.terms import Terms
@@ -179,7 +179,7 @@ class Backlog:
                 return []
             txn.run("RELEASE lesson")
         if key.inode is not None and self._is_rules(txn, key.inode):
-            directory = self._directory(txn, key.inode)
+            directory = tree.parent_of(txn, key.inode)
             passages.look_again(txn, directory, paths.files_beneath(txn, directory))
         passages.done(txn, key)
         return new
@@ -211,7 +211,3 @@ class Backlog:
     def _is_rules(self, view: View, inode: InodeNumber) -> bool:
         path = paths.path(view, inode)
         return path is not None and path.rpartition(b"/")[2] == paths.RULES
-
-    def _directory(self, view: View, inode: InodeNumber) -> InodeNumber:
-        number: InodeNumber = view.row("SELECT parent FROM entries WHERE inode = ?", (inode,))[0]
-        return number

@@ -71,7 +71,7 @@ class Learner:
 
     def others_wrote(self) -> bool:
         """Whether anybody else has committed something since the last call."""
-        before, self._version = self._version, self._database.view.row("PRAGMA data_version")
+        before, self._version = self._version, self._database.version()
         return before != self._version
 
     def close(self) -> None:

@@ -32,7 +32,6 @@ class Place:
     """A source and where its rows lie: first <= row < end."""
 
     source: SourceId
-    inode: int | None
     memory: str | None
     first: int
     end: int
@@ -139,7 +138,7 @@ class Index:
     def _add_place(self, source: Source, first: int) -> int:
         end = first + len(source.rows)
         self._numbers[source.id] = len(self.places)
-        self.places.append(Place(source.id, source.inode, source.memory, first, end))
+        self.places.append(Place(source.id, source.memory, first, end))
         if source.memory is not None:
             self.memories += 1
             self.memory_rows += end - first

@@ -182,6 +182,10 @@ class Database:
         growth: int = pages * size - self.path.stat().st_size
         return free * size - growth
 
+    def version(self) -> int:
+        """Changes when, and only when, another connection has committed."""
+        return _data_version(self.view)
+
     def newest_change(self) -> int:
         """The `seq` of the newest change."""
         return _newest(self.view)
@@ -244,7 +248,6 @@ def _turned_to_wal(connection: apsw.Connection) -> str:
 
 
 def _data_version(view: View) -> int:
-    """Changes when, and only when, another connection has committed."""
     version: int = view.row("PRAGMA data_version")[0]
     return version
 

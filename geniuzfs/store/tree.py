@@ -96,7 +96,7 @@ def inodes_listed(view: View, parent: InodeNumber, first: int, last: int) -> lis
 
 
 def parent_of(view: View, number: InodeNumber) -> InodeNumber:
-    """The directory that holds directory `number`; the top is its own parent."""
+    """A directory that holds `number` (a directory has one); the top is its own parent."""
     row = view.row("SELECT parent FROM entries WHERE inode = ?", (number,))
     return ROOT if row is None else InodeNumber(row[0])
 

@@ -179,20 +179,6 @@ def sealed_through(view: View, model: ModelKey) -> int:
     return _through(view, model)
 
 
-def exact(
-    view: View, model: ModelKey, passages: Sequence[PassageId]
-) -> dict[PassageId, NDArray[np.float32]]:
-    """The vectors of these passages, in 16 bits' precision; those that have one."""
-    found = {}
-    for passage in passages:
-        row = view.row(
-            "SELECT vector FROM vectors WHERE passage = ? AND model = ?", (passage, model)
-        )
-        if row is not None:
-            found[passage] = np.frombuffer(row[0], "<f2").astype(np.float32)
-    return found
-
-
 def coded(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
     """Scales and codes of vectors, a row each."""
     scales = np.maximum(np.abs(vectors).max(axis=1), 1e-8) / 127
