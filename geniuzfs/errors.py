@@ -16,6 +16,7 @@ GeniuzError
 │   ├── NotHere              not in the directory that lists the folders EPERM
 │   ├── NoSuchAttribute      no extended attribute of that name          ENODATA
 │   └── FileTooLarge         more content than a file may hold           EFBIG
+├── Unreadable               a file outside can't be read                EACCES   5
 ├── StoreError               the database could not do it
 │   ├── Busy                 another process holds the write lock        EBUSY    4
 │   │   └── Moved            the folder is somewhere else by now
@@ -118,6 +119,13 @@ class NoSuchAttribute(TreeError):
 
 class FileTooLarge(TreeError):
     errno = errno.EFBIG
+
+
+class Unreadable(GeniuzError):
+    """A file outside of the folders can't be read; nothing was changed."""
+
+    errno = errno.EACCES
+    exit_code = 5
 
 
 class StoreError(GeniuzError):

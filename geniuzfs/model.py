@@ -26,6 +26,10 @@ Piece = bytes | bytearray
 NAME_MAX = 255
 """Bytes in a name."""
 
+RECALL, FIND, STATUS, MEMORIES = b".recall", b".find", b".status", b".memories"
+RESERVED = frozenset((RECALL, FIND, STATUS, MEMORIES))
+"""Names of what is generated: nothing else is given them, in any directory."""
+
 
 class Inode(NamedTuple):
     """One file as stat(2) sees it. A named tuple since one is made a request:

@@ -5,7 +5,7 @@ keeping a memory does not need.
 """
 
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +16,7 @@ from geniuzfs.api.arranging import Arranging
 from geniuzfs.api.asked import Asked
 from geniuzfs.api.keeping import Held
 from geniuzfs.config import Config
-from geniuzfs.errors import Busy, NotFound, StoreDamaged
+from geniuzfs.errors import Busy, NotFound, StoreDamaged, UsageError
 from geniuzfs.folders import mounts, registry
 from geniuzfs.folders.registry import Folder as Folder
 from geniuzfs.model import ROOT, FolderId, Identity, InodeNumber, Problem, Scope
@@ -30,6 +30,7 @@ from geniuzfs.store.connection import Database
 
 if TYPE_CHECKING:
     from geniuzfs.api.asking import Asking
+    from geniuzfs.api.capturing import Captured
     from geniuzfs.api.learning import Learning
 
 _WAIT_SECONDS = 5.0
@@ -154,6 +155,42 @@ class Geniuz:
         """
         folders = self._asked(name, address(text), here, everywhere)
         return keeping.find(self._open_patiently, folders, text)
+
+    def capture(
+        self,
+        name: str | None,
+        paths: Sequence[Path],
+        *,
+        into: str | None = None,
+        as_memories: bool = False,
+        everything: bool = False,
+        replace: bool = False,
+        dry_run: bool = False,
+        here: Path | None = None,
+        step: Callable[[int, int], None] = lambda done, of: None,
+    ) -> "Captured":
+        """Bring files and directories into the folder that is meant: see api.capturing. `into`: a
+        directory of it; `step` is told how many things are done since the last call, of how many.
+        Raises NotFound for a path, AlreadyExists and NotADirectory for what is in the way, and what
+        Arranging.meant does.
+        """
+        from geniuzfs.api import capturing, walking
+
+        if as_memories and (into is not None or replace):
+            raise UsageError("memories stand in no directory and replace nothing")
+        self.begin()
+        limit = self.config.content_limit
+        where = walking.directory(into or "")
+        plan = walking.walk(paths, where, limit, everything=everything)
+        database = self._open_patiently(self.arranging.meant(name, here))
+        try:
+            carry_out = capturing.as_memories if as_memories else capturing.files
+            target = capturing.Into(
+                database, self.config.owner, limit, self.clock.now_ns, replace, dry_run
+            )
+            return carry_out(plan, target, lambda done: step(done, len(plan.wanted)))
+        finally:
+            database.close()
 
     # Questions
 

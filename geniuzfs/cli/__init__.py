@@ -14,6 +14,7 @@ from geniuzfs import __version__
 from geniuzfs.errors import GeniuzError
 
 _MODULES = {
+    "capture": "capture",
     "check": "check",
     "folder": "folder",
     "keep": "keep",

@@ -7,12 +7,13 @@ from geniuzfs.errors import NotFound
 from geniuzfs.fs.inodes import Nodes
 from geniuzfs.fs.top import Top
 from geniuzfs.fs.volumes import Volume, Volumes
+from geniuzfs.model import FIND as FIND
+from geniuzfs.model import MEMORIES as MEMORIES
+from geniuzfs.model import RECALL as RECALL
+from geniuzfs.model import RESERVED as RESERVED
 from geniuzfs.model import ROOT, Scope
+from geniuzfs.model import STATUS as STATUS
 from geniuzfs.store import tree
-
-RECALL, FIND, STATUS, MEMORIES = b".recall", b".find", b".status", b".memories"
-RESERVED = frozenset((RECALL, FIND, STATUS, MEMORIES))
-"""Names that nothing else is given, in any directory."""
 
 _TOP = (RECALL, FIND, STATUS, MEMORIES)
 

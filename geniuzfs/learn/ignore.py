@@ -67,12 +67,20 @@ class Ignored:
         """
         self._rules = {where.strip("/"): tuple(_rules(text)) for where, text in texts.items()}
 
-    def covers(self, path: str) -> bool:
-        """Whether the file at this path, relative to the folder's top, is not to be learned."""
+    def add(self, where: str, text: str) -> None:
+        """One more such file: for who meets them on the way down."""
+        self._rules[where.strip("/")] = tuple(_rules(text))
+
+    def covers(self, path: str, *, directory: bool = False) -> bool:
+        """Whether the file, or the `directory`, at this path, relative to the folder's top, is
+        not to be learned.
+        """
         parts = path.strip("/").split("/")
         last = len(parts)
         # From the top down, since nothing comes back out of an ignored directory.
-        return any(self._ignores(parts[:depth], depth < last) for depth in range(1, last + 1))
+        return any(
+            self._ignores(parts[:depth], directory or depth < last) for depth in range(1, last + 1)
+        )
 
     def _ignores(self, parts: list[str], is_directory: bool) -> bool:
         for depth in range(len(parts) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Processes that are killed amid a move, and another disk for it to go to."""
+"""Processes that are killed amid a move or a capture, and another disk for a folder to go to."""
 
 import os
 import shutil
@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from geniuzfs import durable
+from geniuzfs.api import capturing
 from geniuzfs.folders import lifecycle, moving, places
 from geniuzfs.store import copying
 
-STEPS = {module.__file__ for module in (moving, lifecycle, durable, places, copying)}
+STEPS = {module.__file__ for module in (moving, lifecycle, durable, places, copying, capturing)}
 """The modules in which every line is a step, the first times that it is come to."""
 
 TIMES = 2
