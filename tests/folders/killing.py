@@ -19,6 +19,7 @@ from geniuzfs import durable
 from geniuzfs.api import capturing
 from geniuzfs.folders import lifecycle, moving, places
 from geniuzfs.store import copying
+from tests.crash.disks import Ext4
 
 STEPS = {module.__file__ for module in (moving, lifecycle, durable, places, copying, capturing)}
 """The modules in which every line is a step, the first times that it is come to."""
@@ -38,6 +39,14 @@ def other_disk(beside: Path) -> Iterator[Path]:
         yield path
     finally:
         shutil.rmtree(path)
+
+
+@contextmanager
+def loop_disk(beside: Path) -> Iterator[Path]:
+    """The same on ext4 on a loop device, of which every sync is a real one."""
+    place = beside / "loop"
+    with Ext4(beside, place):
+        yield place
 
 
 def killed_at(step: int, run: Callable[[], object]) -> bool:

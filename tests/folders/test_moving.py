@@ -26,7 +26,7 @@ from geniuzfs.model import ROOT
 from geniuzfs.ports import SystemClock
 from geniuzfs.store import check, content, tree
 from geniuzfs.store.connection import Database
-from tests.folders.killing import killed_at, other_disk
+from tests.folders.killing import killed_at, loop_disk, other_disk
 
 CLOCK = SystemClock()
 
@@ -111,14 +111,15 @@ class Disks:
         assert (self.origin / "memory.db-wal").stat().st_size > 0
 
 
-@pytest.fixture(params=["one disk", "another disk"])
+@pytest.fixture(params=["one disk", "another disk", "a loop device"])
 def disks(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Disks]:
     if request.param == "one disk":
         made = Disks(tmp_path, None)
         made.shelf.mkdir()
         yield made
         return
-    with other_disk(tmp_path) as other:
+    another = loop_disk if request.param == "a loop device" else other_disk
+    with another(tmp_path) as other:
         made = Disks(tmp_path, other)
         made.shelf.mkdir()
         yield made

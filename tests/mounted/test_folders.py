@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from errno import EEXIST, EINVAL, ENOENT, ENOTEMPTY, EPERM, ESTALE
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from geniuzfs.ports import SystemClock
 from geniuzfs.store import check, content, tree
 from geniuzfs.store.connection import Database
 from tests.daemon import Daemon, listed, wait_until
-from tests.folders.killing import killed_at, other_disk
+from tests.folders.killing import killed_at, loop_disk, other_disk
 from tests.folders.made import made
 from tests.mounted.calls import RENAME_EXCHANGE, errno_of, renameat2
 
@@ -340,11 +341,14 @@ def test_no_save_is_lost_while_a_folder_is_moved_there_and_back(mount: Daemon, s
         _holds(mount.home / "Work" / "memory.db", name.encode(), name.encode())
 
 
-@pytest.mark.parametrize("step", range(20, 300, 40))
+@pytest.mark.parametrize(
+    ("disk", "step"),
+    [*((other_disk, at) for at in range(20, 300, 40)), *((loop_disk, at) for at in (60, 140, 220))],
+)
 def test_a_move_that_is_killed_is_finished_or_undone_under_the_mount(
-    mount: Daemon, tmp_path: Path, step: int
+    mount: Daemon, tmp_path: Path, disk: Callable[[Path], AbstractContextManager[Path]], step: int
 ) -> None:
-    with other_disk(tmp_path) as other:
+    with disk(tmp_path) as other:
         number = os.stat(mount.root / "Work").st_ino
         (work,) = [
             one for one in registry.look(mount.home, SystemClock()).folders if one.name == "Work"
