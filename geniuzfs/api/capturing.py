@@ -105,8 +105,8 @@ def _check_free(plan: Plan, into: Into) -> None:
     if taken:
         named = ", ".join(taken[:_NAMED]) + (", ..." if len(taken) > _NAMED else "")
         raise AlreadyExists(
-            f"there already and not the same: {named} ({len(taken)} in all); nothing was brought in:"
-            " --replace overwrites files, --into DIR puts them elsewhere"
+            f"there already and not the same: {named} ({len(taken)} in all); nothing was brought"
+            " in: --replace overwrites files, --into DIR puts them elsewhere"
         )
 
 

@@ -50,14 +50,14 @@ def quoted(parts: Sequence[Part], query: Query, ranked: list[Chosen]) -> list[Ch
 def newest(parts: Sequence[Part], phrases: Sequence[str]) -> Iterator[Chosen]:
     """All in scope that may hold the phrases, what was written last first."""
     possible = [_possible(part, phrases) for part in parts]
-    places: list[tuple[int, int, int]] = []
+    places: list[tuple[int, int, int, int]] = []
     for number, part in enumerate(parts):
         held = set(part.index.place.held[possible[number]].tolist())
-        for source, written in sources.by_time(part.view) if held else ():
+        for source, written_ns, kept in sources.by_time(part.view) if held else ():
             place = part.index.number_of(source)
             if place is not None and place in held:
-                places.append((-written, number, place))
-    for _, number, place in sorted(places):
+                places.append((-written_ns, number, -kept, place))
+    for _, number, _, place in sorted(places):
         where = parts[number].index.places[place]
         if where is not None:
             for row in range(where.first, where.end):

@@ -78,16 +78,28 @@ def written_ns(view: View, source: SourceId) -> int:
     return 0 if found is None else int(found[0])
 
 
-def by_time(view: View) -> list[tuple[SourceId, int]]:
-    """Every source that says something, and when it was written (ns)."""
+class Written(NamedTuple):
+    """When a source was written (ns). A memory's time is told in seconds; `number`, which grows
+    in the order of keeping, orders those of one second.
+    """
+
+    source: SourceId
+    written_ns: int
+    number: int = 0
+
+
+def by_time(view: View) -> list[Written]:
+    """Every source that says something, and when it was written."""
     files = view.rows(
         "SELECT id, (SELECT mtime_ns FROM inodes WHERE number = inode) FROM sources"
         " WHERE state = 'learned' AND inode IS NOT NULL"
     )
     memories = view.rows(
-        "SELECT id, memory FROM sources WHERE state = 'learned' AND memory IS NOT NULL"
+        "SELECT sources.id, created_at, memories.rowid FROM sources"
+        " JOIN memories ON memory_uuid = memory WHERE state = 'learned'"
     )
-    return [*files, *((id_, _kept_ns(view, memory)) for id_, memory in memories)]
+    kept = (Written(id_, kept_ns(created_at), number) for id_, created_at, number in memories)
+    return [*map(Written._make, ((*row, 0) for row in files)), *kept]
 
 
 def path(view: View, source: SourceId) -> bytes | None:

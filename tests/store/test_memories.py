@@ -189,6 +189,16 @@ def test_a_memory_is_found_by_its_words_at_once_and_by_meaning_when_it_was_learn
     assert passages.waiting(database.view) == (0, 0)
 
 
+def test_memories_of_one_second_are_told_the_last_one_first(database: Database) -> None:
+    for number in range(40):
+        with database.txn() as txn:
+            memories.keep(txn, f"Note {number}.", None, None, 1_790_000_000 * 10**9)
+    learn(database)
+    wanted = [f"Note {number}." for number in reversed(range(40))]
+    assert Asker(database).texts("mode:recent limit:40") == wanted
+    assert Asker(database).texts("mode:grep note limit:40") == wanted
+
+
 @pytest.mark.parametrize(
     ("text", "address"),
     [
