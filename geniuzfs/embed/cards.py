@@ -2,7 +2,7 @@
 
 A model directory holds `tokenizer.json`, `model*.onnx` and the card, `model.json`:
 
-    {"name": "paraphrase-multilingual-MiniLM-L12-v2", "pooling": "mean", "max_tokens": 128,
+    {"name": "paraphrase-multilingual-MiniLM-L12-v2", "pooling": "mean", "max_tokens": 512,
      "query_prefix": "", "passage_prefix": "", "dimension": 384, "pad_id": 1,
      "sha256": "<of the .onnx file>"}
 
@@ -47,9 +47,25 @@ class Card:
     @property
     def id(self) -> ModelId:
         """Name, weights, and how they are used: whatever makes other vectors makes another id."""
-        used = [self.pooling, self.max_tokens, self.query_prefix, self.passage_prefix]
-        digest = hashlib.sha256(json.dumps(used).encode()).hexdigest()
-        return ModelId(f"{self.name}@{self.sha256[:12]}-{digest[:4]}")
+        used = _use(self.pooling, self.max_tokens, self.query_prefix, self.passage_prefix)
+        return ModelId(f"{self.name}@{self.sha256[:12]}-{used}")
+
+
+def _use(pooling: str, max_tokens: int, query_prefix: str, passage_prefix: str) -> str:
+    used = [pooling, max_tokens, query_prefix, passage_prefix]
+    return hashlib.sha256(json.dumps(used).encode()).hexdigest()[:4]
+
+
+_GENIUZ = re.compile(
+    rf"paraphrase-multilingual-MiniLM-L12-v2@[0-9a-f]{{12}}-{_use('mean', 512, '', '')}"
+)
+
+
+def is_of_geniuz(model: ModelId) -> bool:
+    """Whether it is the model of Geniuz, used as Geniuz does: 512 tokens, though it was made for
+    128. Its weights are those for the machine.
+    """
+    return _GENIUZ.fullmatch(model) is not None
 
 
 DEFAULT = Card(

@@ -32,13 +32,14 @@ class Offer:
 
 
 OFFERS = {
-    # What Geniuz itself uses. Unsigned weights: exact on every CPU, where signed ones
-    # saturate without VNNI (geniuzfs.embed.e5).
+    # What Geniuz itself uses, with as many tokens: its vectors are ours (geniuzfs.learn.shared).
+    # Unsigned weights: exact on every CPU, where signed ones saturate without VNNI
+    # (geniuzfs.embed.e5).
     "paraphrase-multilingual-MiniLM-L12-v2": Offer(
         repository="sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2",
         weights="onnx/model_quint8_avx2.onnx",
         pooling="mean",
-        max_tokens=128,
+        max_tokens=512,
         query_prefix="",
         passage_prefix="",
         dimension=384,

@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
 from geniuzfs.errors import ModelUnavailable
+from geniuzfs.learn.shared import Shared
 from geniuzfs.model import ModelId, PassageId
 from geniuzfs.ports import Embedder, Vectors
 from geniuzfs.store import vectors
@@ -46,6 +47,7 @@ class Embedding:
         self._embedder = embedder
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="embedding")
         self._ahead: list[_Ahead] = []
+        self._shared = Shared(database, embedder)
 
     def step(self) -> bool:
         """Embed some of what waits; False when nothing does. Where the model needs longer than
@@ -54,6 +56,8 @@ class Embedding:
         model = self._embedder.model()
         self._choose(model)
         self._ahead = [call for call in self._ahead if call.model == model]
+        if not self._ahead and self._shared.step(model):
+            return True
         if len(self._ahead) < CALLS_AHEAD:
             self._begin(model)
         if not self._ahead:

@@ -15,7 +15,7 @@ from tests.embed.fake import tiny_model
 MINILM = {
     "name": "paraphrase-multilingual-MiniLM-L12-v2",
     "pooling": "mean",
-    "max_tokens": 128,
+    "max_tokens": 512,
     "query_prefix": "",
     "passage_prefix": "",
     "dimension": 384,
@@ -29,6 +29,9 @@ def test_a_card_describes_the_model_of_geniuz(tmp_path: Path) -> None:
     card = cards.read(tmp_path)
     assert asdict(card) == MINILM
     assert card.id.startswith("paraphrase-multilingual-MiniLM-L12-v2@" + "ab" * 6)
+    assert cards.is_of_geniuz(card.id)
+    for other in (replace(card, max_tokens=128), replace(card, pooling="cls"), cards.DEFAULT):
+        assert not cards.is_of_geniuz(other.id)
 
 
 def test_a_card_that_is_written_is_read(tmp_path: Path) -> None:

@@ -139,7 +139,8 @@ def test_download_makes_a_directory_with_a_card(home: Path, hub: Hub) -> None:
     place = home / "models" / NAME
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, str(place)), done.stderr
     card = models.checked(place)
-    assert (card.name, card.pooling, card.max_tokens, card.dimension) == (NAME, "mean", 128, 384)
+    assert (card.name, card.pooling, card.max_tokens, card.dimension) == (NAME, "mean", 512, 384)
+    assert cards.is_of_geniuz(card.id)
     assert (card.query_prefix, card.passage_prefix) == ("", "")
     assert sorted(path.name for path in place.iterdir()) == [
         "model.json",
