@@ -68,3 +68,38 @@ def as_geniuz_lists(plain: sqlite3.Connection) -> list[tuple[str, str]]:
     ).fetchall()
     assert all(isinstance(field, str) for row in rows for field in row)
     return rows
+
+
+def as_geniuz_asks(
+    plain: sqlite3.Connection, word: str, id_: str, time: str
+) -> dict[str, list[tuple[object, ...]]]:
+    """What its commands read: by word, by the beginning of an ID, since a time, in threads, the
+    vectors with their gists and what lacks one.
+    """
+    gist = (
+        "coalesce(json_extract(payload, '$.gist'), substr(json_extract(payload, '$.content'), 1))"
+    )
+    joined = "FROM memory_embeddings AS e JOIN memories AS m ON m.memory_uuid = e.memory_uuid"
+    lacking = "FROM memories AS m LEFT JOIN memory_embeddings AS e ON e.memory_uuid = m.memory_uuid"
+
+    def rows(sql: str, *values: object) -> list[tuple[object, ...]]:
+        return plain.execute(sql, values).fetchall()
+
+    return {
+        "word": rows(f"SELECT {gist} FROM memories WHERE payload LIKE ?", f"%{word}%"),
+        "id": rows(
+            "SELECT json_extract(payload, '$.content'), parent_uuid FROM memories"
+            " WHERE memory_uuid LIKE ? LIMIT 1",
+            f"{id_[:8].upper()}%",
+        ),
+        "since": rows(
+            f"SELECT {gist} FROM memories WHERE created_at > ? ORDER BY created_at", time
+        ),
+        "vectors": rows(f"SELECT m.memory_uuid, {gist}, length(e.embedding) {joined}"),
+        "lacking": rows(
+            f"SELECT m.memory_uuid {lacking} WHERE e.memory_uuid IS NULL"
+            " AND json_extract(m.payload, '$.content') IS NOT NULL"
+        ),
+        "threads": rows("SELECT memory_uuid, level, root_uuid FROM memory_chains ORDER BY level"),
+        "count": rows("SELECT count(*) FROM memories"),
+    }

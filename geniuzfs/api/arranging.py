@@ -58,7 +58,7 @@ class Arranging:
         seen = self.seen()
         if name is not None:
             return registry.named(seen, name)
-        return self._chosen(seen, here) or self._at(seen, self._home / registry.FILE)
+        return self._chosen(seen, here) or self._at(seen, registry.file_in(self._home))
 
     def chosen(self, here: Path | None) -> Folder | None:
         """The first that applies of GENIUZ_DB, a file `.geniuz-folder` in the directory `here` or

@@ -14,7 +14,7 @@ from pathlib import Path
 from geniuzfs import durable
 from geniuzfs.errors import AlreadyExists, Busy, FolderError, GeniuzError, NotFound, UsageError
 from geniuzfs.folders import mounts, places, registry
-from geniuzfs.folders.registry import ARCHIVE, FILE, Folder, Seen
+from geniuzfs.folders.registry import ARCHIVE, EARLIER, FILE, Folder, Seen, file_in
 from geniuzfs.model import NAME_MAX
 from geniuzfs.ports import Clock
 from geniuzfs.store import meta, tree
@@ -103,7 +103,7 @@ def archive(home: Path, folder: Folder) -> Path:
         put = free_directory(within, directory.name)
         with held(folder.path):
             durable.rename(directory, put)
-    empty_log(put / FILE)
+    empty_log(file_in(put))
     return put
 
 
@@ -128,8 +128,8 @@ def restore(home: Path, clock: Clock, name: str | Path) -> Folder:
         directory = free_directory(put.parent.parent, put.name)
         with held(folder.path):
             durable.rename(put, directory)
-    empty_log(directory / FILE)
-    return folder._replace(path=directory / FILE)
+    empty_log(file_in(directory))
+    return folder._replace(path=file_in(directory))
 
 
 def check_name(name: str) -> None:
@@ -233,8 +233,10 @@ def _archived_files(home: Path, added: tuple[Path, ...]) -> Iterator[Path]:
     table = mounts.mounts()
     for place in (home, *added):
         if mounts.unsafe(place, table) is None:
-            yield from sorted((place / ARCHIVE).glob(f"*/{FILE}"))
-            alone = place.parent / ARCHIVE / place.name / FILE
+            for name in (FILE, EARLIER):
+                found = sorted((place / ARCHIVE).glob(f"*/{name}"))
+                yield from (path for path in found if path == file_in(path.parent))
+            alone = file_in(place.parent / ARCHIVE / place.name)
             if alone.exists() and place.parent not in (home, *added):
                 yield alone
 

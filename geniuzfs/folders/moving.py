@@ -28,7 +28,7 @@ from geniuzfs.errors import (
     Unfinished,
 )
 from geniuzfs.folders import lifecycle, places
-from geniuzfs.folders.registry import ARCHIVE, FILE, Folder, Waiting
+from geniuzfs.folders.registry import ARCHIVE, FILE, Folder, Waiting, file_in
 from geniuzfs.model import FolderId
 from geniuzfs.store import copying, meta
 from geniuzfs.store.connection import Database
@@ -83,7 +83,7 @@ def move(home: Path, folder: Folder, into: Path) -> Folder:
             with suppress(GeniuzError):  # what can't be undone now is by the next run
                 _settle(home, _read(home / DIRECTORY / _file(begun.id)))
             raise
-    return folder._replace(path=target / FILE)
+    return folder._replace(path=file_in(target))
 
 
 def recover(home: Path) -> list[Waiting]:
@@ -113,7 +113,7 @@ def _settled(home: Path) -> Iterator[Waiting]:
 def _carry_out(home: Path, begun: Move) -> None:
     lifecycle.make_read(home, begun.target)
     try:
-        with lifecycle.held(begun.origin / FILE):
+        with lifecycle.held(file_in(begun.origin)):
             durable.rename(begun.origin, begun.target)
     except StoreFault as error:
         if not (isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EXDEV):
@@ -124,7 +124,7 @@ def _carry_out(home: Path, begun: Move) -> None:
 
 def _copy(home: Path, begun: Move) -> Move:
     begun = _record(home, begun._replace(step=Step.COPYING))
-    path, staged = begun.origin / FILE, begun.target / STAGED
+    path, staged = file_in(begun.origin), begun.target / STAGED
     with durable.translating(begun.target):
         begun.target.mkdir(mode=0o700)
     original = Database.open(path, wait=_WAIT_SECONDS)
@@ -165,7 +165,7 @@ def _is_final(found: Move) -> bool:
     """Whether the copy is the folder."""
     for directory in (found.origin, found.archived):
         if _holds(directory, found.id):
-            return _moved_to(directory / FILE) is not None
+            return _moved_to(file_in(directory)) is not None
     if found.step is not Step.SEALED:
         raise Unfinished(_out_of_reach(found, found.origin))
     return True
@@ -173,10 +173,12 @@ def _is_final(found: Move) -> bool:
 
 def _finish(home: Path, found: Move) -> None:
     if found.step is Step.RENAMING:
-        lifecycle.empty_log(found.target / FILE)
+        lifecycle.empty_log(file_in(found.target))
     else:
         staged = found.target / STAGED
         if staged.is_file():
+            if file_in(found.target).exists():  # somebody has put something there meanwhile
+                raise Unfinished(f"the copy at {staged} is final: move away what is beside it")
             durable.rename(staged, found.target / FILE)
         elif not _holds(found.target, found.id):
             raise Unfinished(_out_of_reach(found, found.target))
@@ -186,7 +188,7 @@ def _finish(home: Path, found: Move) -> None:
             durable.rename(found.origin, found.archived)
         if not _holds(found.archived, found.id):
             raise Unfinished(_out_of_reach(found, found.origin))
-        lifecycle.empty_log(found.archived / FILE)
+        lifecycle.empty_log(file_in(found.archived))
     _forget(home, found, found.origin)
 
 
@@ -209,9 +211,10 @@ def _forget(home: Path, found: Move, left: Path) -> None:
 
 def _holds(directory: Path, id_: FolderId) -> bool:
     """Whether the folder of that identity lies there, sealed or not."""
-    if not (directory / FILE).is_file():
+    path = file_in(directory)
+    if not path.is_file():
         return False
-    database = Database.open(directory / FILE)
+    database = Database.open(path)
     try:
         known = meta.identity(database.view)
     finally:

@@ -21,6 +21,10 @@ from geniuzfs.store import copying, meta
 from geniuzfs.store.connection import Database
 
 FILE = "memory.db"
+EARLIER = "station.db"
+"""What Geniuz called it at first, and reads still where there is no memory.db: so it keeps its
+name, or Geniuz would begin anew beside it, and who has it open would lose its log.
+"""
 FIRST = "My memory"
 ARCHIVE = "archive"
 """The directory beside a folder in which archived ones lie, one level below where reading goes."""
@@ -124,10 +128,16 @@ def at(path: Path, home: Path, clock: Clock) -> Folder:
     return Folder(path, _identity(path, home, clock))
 
 
+def file_in(directory: Path) -> Path:
+    """The file of the folder that is, or would be, in a directory."""
+    path, earlier = directory / FILE, directory / EARLIER
+    return earlier if earlier.is_file() and not path.exists() else path
+
+
 def begin(home: Path, clock: Clock) -> None:
     """Make the data directory and its first folder where there is none; twice at once is safe."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not (home / FILE).exists():
+    if not file_in(home).exists():
         Database.open(home / FILE, create=True).close()
         _identity(home / FILE, home, clock)
 
@@ -136,8 +146,8 @@ def files(home: Path, added: Iterable[Path]) -> Iterator[Path]:
     """The files that may be folders', each once, however many places lead to it."""
     met = set()
     for directory in directories(home, added):
-        path = directory / FILE
         try:
+            path = file_in(directory)
             there = path.is_file() and not path.is_symlink()
             status = directory.stat()
         except OSError:

@@ -35,7 +35,7 @@ AGAIN_SECONDS = 0.2
 SAFETY_SECONDS = 10.0
 
 _EVENTS = flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO | flags.ONLYDIR
-_FILES = ("memory.db", "folders.json")
+_FILES = ("memory.db", "station.db", "folders.json")
 """Other files beside them come and go with every look at what is left out."""
 
 _log = logging.getLogger(__name__)

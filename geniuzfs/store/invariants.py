@@ -113,9 +113,13 @@ def types_are_known(view: View) -> Iterator[Found]:
 
 
 def the_top_is_a_directory(view: View) -> Iterator[Found]:
-    """Inode 1 is there and is a directory. What else has its number gets another."""
+    """Inode 1 is there and is a directory. What else has its number gets another. A file of
+    memories alone has none until its folder is first opened.
+    """
     row = view.row("SELECT mode FROM inodes WHERE number = 1")
     if row is None:
+        if view.row("SELECT 1 FROM inodes UNION ALL SELECT 1 FROM entries LIMIT 1") is None:
+            return
         yield Found("the top directory is missing", mends.make_top)
     elif not stat.S_ISDIR(row[0]):
         yield Found("the top directory is a file", mends.renumber_top)

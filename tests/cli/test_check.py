@@ -57,6 +57,13 @@ def test_the_command_exits_with_0_when_all_is_sound(broken: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "My memory: 0 problems\n", "")
 
 
+def test_a_folder_that_was_never_opened_is_sound(home: Path) -> None:
+    (home / "Work").mkdir(parents=True)
+    Database.open(home / "Work" / "memory.db", create=True).close()
+    done = run(home, "check")
+    assert (done.returncode, done.stdout) == (0, "Work: 0 problems\n")
+
+
 def test_the_command_exits_with_its_own_code_and_says_what_is_wrong(broken: Path) -> None:
     done = run(broken, "check")
     assert done.returncode == EXIT_PROBLEMS == 8

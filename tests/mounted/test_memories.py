@@ -17,7 +17,7 @@ from geniuzfs.model import FolderId, Memory
 from geniuzfs.store import memories, meta
 from geniuzfs.store.connection import Database
 from tests.daemon import Daemon, wait_until
-from tests.geniuz import NAMINGS, TABLES, as_geniuz_keeps, as_geniuz_lists
+from tests.geniuz import NAMINGS, TABLES, as_geniuz_asks, as_geniuz_keeps, as_geniuz_lists
 from tests.mounted.calls import Directory, as_user, errno_as_user, errno_of
 
 NOW_NS = 1_790_000_000 * 10**9  # 2026-09-21, in every time zone
@@ -365,15 +365,19 @@ def test_a_memory_that_was_kept_is_found_at_once(mounted: Daemon) -> None:
 # Beside Geniuz
 
 
+@pytest.mark.parametrize("file", ["memory.db", "station.db"])
 @pytest.mark.parametrize("naming", NAMINGS)
 def test_a_database_of_geniuz_is_mounted_and_both_go_on_keeping(
-    tmp_path: Path, naming: str
+    tmp_path: Path, naming: str, file: str
 ) -> None:
     (tmp_path / "home").mkdir()
-    with closing(sqlite3.connect(tmp_path / "home" / "memory.db")) as plain:
+    with closing(sqlite3.connect(tmp_path / "home" / file)) as plain:
         plain.executescript(TABLES.format(**NAMINGS[naming]))
         root = as_geniuz_keeps(plain, "Who signs?", naming=naming)
-    with Daemon(tmp_path) as daemon, closing(sqlite3.connect(daemon.database_path)) as plain:
+    daemon = Daemon(tmp_path)
+    daemon.database_path = daemon.home / file
+    with daemon, closing(sqlite3.connect(daemon.database_path)) as plain:
+        assert sorted(path.name for path in daemon.home.glob("*.db")) == [file]
         directory = daemon.root / ".memories"
         assert [path.read_text() for path in directory.iterdir()] == ["Who signs?\n"]
         (directory / f"re {root[:8]}").write_text("Priya does.")
@@ -387,6 +391,14 @@ def test_a_database_of_geniuz_is_mounted_and_both_go_on_keeping(
         assert plain.execute(
             "SELECT level, root_uuid FROM memory_chains ORDER BY level"
         ).fetchall() == [(level, root) for level in range(3)]
+        second = kept(daemon)[1].id
+        asked = as_geniuz_asks(plain, "Priya", second.lower(), "2000-01-01 00:00:00")
+        assert asked["word"] == [("Priya does.",)]
+        assert asked["id"] == [("Priya does.", root)]
+        assert len(asked["since"]) == 3
+        assert asked["vectors"] == [(root, "Who signs?", 1536), (child, "Since May.", 1536)]
+        assert asked["lacking"] == [(second,)]
+        assert asked["count"] == [(3,)]
         answer = (daemon.root / ".recall" / f"mode:thread {child[:8]}").read_text()
         assert [line[2:12] for line in answer.splitlines()[:3]] == [
             "Who signs?",
