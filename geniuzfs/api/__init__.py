@@ -143,9 +143,11 @@ class Geniuz:
         Raises UsageError for text that can't be kept or a `parent` that several have.
         """
         self.begin()
-        folder = self.arranging.meant(name, here)
         now_ns = self.clock.now_ns()
-        return keeping.keep(self._open_patiently, folder, text, gist, parent, now_ns)
+        return keeping.wherever(
+            lambda: self.arranging.meant(name, here),
+            lambda folder: keeping.keep(self._open_patiently, folder, text, gist, parent, now_ns),
+        )
 
     def open_memory(
         self, name: str | None, text: str, *, here: Path | None = None, everywhere: bool = False
@@ -255,7 +257,7 @@ class Geniuz:
         from geniuzfs.api.learning import Learning
 
         if name is None:
-            return Learning(self.folders, self._open_patiently, self._embedder)
+            return Learning(self._learned, self._open_patiently, self._embedder)
         id_ = self.folder(name).identity.id
 
         def alone() -> list[Folder]:
@@ -276,6 +278,11 @@ class Geniuz:
 
                 self._asks = Asking(self._open_patiently, self._embedder)
             return self._asks
+
+    def _learned(self) -> list[Folder]:
+        """All of them, and the one that GENIUZ_DB names, wherever that lies."""
+        given = self.arranging.given()
+        return [*self.folders(), *([given] if given is not None else [])]
 
     def _asked(
         self, name: str | None, wanted: Address | None, here: Path | None, everywhere: bool

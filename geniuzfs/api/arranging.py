@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from geniuzfs.config import Config
-from geniuzfs.errors import NotFound, UsageError
+from geniuzfs.errors import GeniuzError, NotFound, UsageError
 from geniuzfs.folders import lifecycle, moving, places, registry
 from geniuzfs.folders.registry import Folder, Seen
 from geniuzfs.model import FolderId
@@ -66,6 +66,19 @@ class Arranging:
         for a file that holds no name.
         """
         return self._chosen(self.seen(), here)
+
+    def given(self) -> Folder | None:
+        """The folder of GENIUZ_DB, where it is none of those that are found anyhow."""
+        if self._database is None:
+            return None
+        seen = self.seen()
+        try:
+            folder = self._at(seen, self._database)
+        except GeniuzError:  # commands that need it say so
+            return None
+        known = {one.identity.id for one in seen.folders}
+        blocked = {copies[0].identity.id for copies in seen.blocked}
+        return None if folder.identity.id in known | blocked else folder
 
     def _chosen(self, seen: Seen, here: Path | None) -> Folder | None:
         if self._database is not None:

@@ -5,17 +5,21 @@ has a part in: it is found by its words at once, by meaning when it has been lea
 guess which of several is meant.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from geniuzfs.addresses import SHORT, address
-from geniuzfs.errors import NotFound, UsageError
+from geniuzfs.errors import Moved, NotFound, StoreFault, UsageError
 from geniuzfs.folders.registry import Folder
 from geniuzfs.model import Memory
 from geniuzfs.store import memories
 from geniuzfs.store.connection import Database
 
 Open = Callable[[Folder], Database]
+
+_PAUSES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
+"""Seconds between looking for a folder that is on its way and looking again."""
 
 
 class Held(NamedTuple):
@@ -30,6 +34,26 @@ class Held(NamedTuple):
     def address(self) -> str:
         """`13625F6B:3487B9B0`"""
         return f"{self.folder.identity.id[:SHORT]}:{self.memory.id[:SHORT].upper()}"
+
+
+def wherever(find_: Callable[[], Folder], use: Callable[[Folder], Held]) -> Held:
+    """What `use` gives of the folder that `find_` finds. A folder that is moved between the two, or
+    while it is looked for, is looked for again: a move is seen for some milliseconds.
+    """
+    for pause in _PAUSES:
+        try:
+            folder = find_()
+        except NotFound:  # seen neither where it was nor where it went
+            if pause:
+                raise
+            continue
+        try:
+            return use(folder)
+        except (Moved, NotFound, StoreFault) as error:
+            if not isinstance(error, Moved) and folder.path.exists():
+                raise
+            time.sleep(pause)
+    return use(find_())
 
 
 def keep(

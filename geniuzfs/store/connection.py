@@ -77,7 +77,10 @@ class Database:
             connection.set_busy_timeout(5_000)
             _configure(connection)
             schema.migrate(Txn(connection))
-            return cls(path, connection, wait)
+            try:
+                return cls(path, connection, wait)
+            except FileNotFoundError as error:
+                raise NotFound(f"{path} was moved at this moment: try again") from error
         except BaseException:
             with suppress(apsw.Error):  # of two errors, the first tells more
                 connection.close()
