@@ -265,6 +265,15 @@ OTHER = UUID[:-1] + "2"
         f"INSERT INTO memories (rowid, memory_uuid, payload) VALUES (-1, '{OTHER}', 'x')",
         f"REPLACE INTO memories (rowid, memory_uuid, payload) VALUES (0, '{OTHER}', 'x')",
         "PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF; DELETE FROM memories",
+        f"REPLACE INTO memories (oid, memory_uuid, payload) VALUES (7, '{UUID}', 'x')",
+        "UPDATE memories SET parent_uuid = NULL",
+        "UPDATE memories SET payload = x.p FROM (SELECT 'x' AS p) AS x",
+        "DELETE FROM memories WHERE true RETURNING *",
+        "DELETE FROM main.memories WHERE rowid IN (SELECT 7)",
+        f"ATTACH ':memory:' AS o; CREATE TABLE o.m AS SELECT '{UUID}' AS u;"
+        " REPLACE INTO main.memories (memory_uuid, payload) SELECT u, 'x' FROM o.m",
+        f"CREATE TEMP TABLE t (x); CREATE TEMP TRIGGER g AFTER INSERT ON t BEGIN REPLACE INTO"
+        f" memories (memory_uuid, payload) VALUES ('{UUID}', 'x'); END; INSERT INTO t VALUES (1)",
     ],
 )
 def test_a_memory_is_immutable_in_every_program(remembering: Database, statement: str) -> None:
@@ -275,6 +284,36 @@ def test_a_memory_is_immutable_in_every_program(remembering: Database, statement
     done = shell(remembering.path, "PRAGMA recursive_triggers = ON", statement)
     assert done.returncode != 0
     assert remembering.view.rows("SELECT rowid, * FROM memories") == before
+
+
+OUT_OF_REACH = {
+    "taking away the triggers": ("DROP TRIGGER prevent_memory_update",),
+    "dropping": ("PRAGMA foreign_keys = OFF", "DROP TABLE memories"),
+    "renaming": ("ALTER TABLE memories RENAME TO theirs",),
+    "putting a copy in its place": (
+        "CREATE TABLE copy (memory_uuid TEXT PRIMARY KEY, payload) WITHOUT ROWID",
+        "INSERT INTO copy SELECT memory_uuid, 'x' FROM memories",
+        "ALTER TABLE memories RENAME TO theirs",
+        "ALTER TABLE copy RENAME TO memories",
+    ),
+    "writing into the schema": (
+        ".dbconfig defensive off",
+        "PRAGMA writable_schema = ON",
+        "DELETE FROM sqlite_schema WHERE name = 'prevent_memory_update'",
+    ),
+    "turning triggers off": (".dbconfig enable_trigger off", "UPDATE memories SET payload = 'x'"),
+}
+
+
+@pytest.mark.parametrize("how", OUT_OF_REACH)
+def test_what_is_out_of_reach_is_said_in_the_readme(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "memory.db"
+    Database.open(path, create=True).close()
+    insert = f"INSERT INTO memories (memory_uuid, payload) VALUES ('{UUID}', 'y')"
+    done = shell(path, insert, *OUT_OF_REACH[how])
+    assert (done.returncode, done.stderr) == (0, "")
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    assert how in " ".join(readme.split())
 
 
 def test_memories_can_be_added_from_every_program(remembering: Database) -> None:
