@@ -165,6 +165,10 @@ def movable(home: Path, folder: Folder) -> Path:
         raise FolderError(f"{folder.name!r} is the first folder and stays in {home}")
     if folder.path.is_symlink() or directory.is_symlink():
         raise FolderError(f"{folder.path} is reached by a link: move what it points to, by hand")
+    # Those would go along, and into an archive beneath which nobody looks for them.
+    others = (path for path in registry.files(directory, ()) if path.parent != directory)
+    if any(others) or any(registry.files(directory / ARCHIVE, ())):
+        raise FolderError(f"{directory} holds other folders too: move those away first")
     return directory
 
 

@@ -34,9 +34,6 @@ from geniuzfs.store import copying, meta
 from geniuzfs.store.connection import Database
 
 DIRECTORY = ".moves"
-STAGED = "memory.db.moving"
-"""The copy, until it is the folder."""
-
 _WAIT_SECONDS = 5.0
 
 
@@ -124,7 +121,7 @@ def _carry_out(home: Path, begun: Move) -> None:
 
 def _copy(home: Path, begun: Move) -> Move:
     begun = _record(home, begun._replace(step=Step.COPYING))
-    path, staged = file_in(begun.origin), begun.target / STAGED
+    path, staged = file_in(begun.origin), _staged(begun)
     with durable.translating(begun.target):
         begun.target.mkdir(mode=0o700)
     original = Database.open(path, wait=_WAIT_SECONDS)
@@ -175,7 +172,7 @@ def _finish(home: Path, found: Move) -> None:
     if found.step is Step.RENAMING:
         lifecycle.empty_log(file_in(found.target))
     else:
-        staged = found.target / STAGED
+        staged = _staged(found)
         if staged.is_file():
             if file_in(found.target).exists():  # somebody has put something there meanwhile
                 raise Unfinished(f"the copy at {staged} is final: move away what is beside it")
@@ -195,10 +192,15 @@ def _finish(home: Path, found: Move) -> None:
 def _undo(home: Path, found: Move) -> None:
     for suffix in ("", "-wal", "-shm", "-journal"):
         with suppress(OSError):  # a disk that is away keeps a file that nobody will read
-            (found.target / (STAGED + suffix)).unlink(missing_ok=True)
+            _staged(found, suffix).unlink(missing_ok=True)
     with suppress(OSError):  # not made yet, or somebody has put something there
         found.target.rmdir()
     _forget(home, found, found.target)
+
+
+def _staged(found: Move, suffix: str = "") -> Path:
+    """The copy, until it is the folder. By a name of its own: undone, nobody else's copy goes."""
+    return found.target / f"{FILE}.{found.id}.moving{suffix}"
 
 
 def _forget(home: Path, found: Move, left: Path) -> None:

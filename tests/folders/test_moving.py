@@ -27,6 +27,7 @@ from geniuzfs.ports import SystemClock
 from geniuzfs.store import check, content, tree
 from geniuzfs.store.connection import Database
 from tests.folders.killing import killed_at, loop_disk, other_disk
+from tests.folders.made import made
 
 CLOCK = SystemClock()
 
@@ -321,3 +322,16 @@ def test_a_move_that_goes_on_is_left_alone(far: Disks) -> None:
         assert moving.recover(far.home) == []
         assert far.live() == [far.origin]
     far.assert_whole()
+
+
+@pytest.mark.parametrize("below", ["Within", "archive/Within"])
+def test_a_directory_that_holds_other_folders_too_stays_where_it_is(
+    disks: Disks, below: str
+) -> None:
+    """They would go along, to where nobody looks."""
+    made(disks.origin / below, "Within")
+    for away in (disks.move, lambda: lifecycle.archive(disks.home, disks.folder())):
+        with pytest.raises(FolderError, match="other folders"):
+            away()
+    assert disks.live() == [disks.origin]
+    assert (disks.origin / below / "memory.db").exists()
