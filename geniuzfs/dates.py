@@ -9,6 +9,7 @@ Refuses: 5/8/2023, which is May to some and August to others, and what depends o
 import re
 from collections.abc import Iterator
 from datetime import date
+from functools import cache
 from typing import NamedTuple
 
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -59,32 +60,31 @@ _MONTH = r"(?P<month>\d{1,2})"
 _OF = r"\s+(?:(?:of|de|del|the)\s+)?"
 
 # From the most to the least that is said; what one has taken, the next don't see.
-_FORMS = [
-    re.compile(form, re.IGNORECASE)
-    for form in (
-        rf"(?<!\d){_YEAR}-{_MONTH}-(?P<day>\d{{1,2}})(?!\d)",
-        r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?!\d)",
-        rf"(?<!\d){_YEAR}\s?[年년]\s?{_MONTH}\s?[月월]\s?(?P<day>\d{{1,2}})\s?[日号號일]",
-        rf"(?<![\d.]){_DAY}\.\s?{_MONTH}\.\s?{_YEAR}",
-        rf"{_DAY}(?:st|nd|rd|th|er|\.)?{_OF}{_NAME}(?:,|{_OF})?\s*{_YEAR}",
-        rf"\b{_NAME}\s+(?:the\s+)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,\s*|\s+){_YEAR}",
-        rf"(?<!\d){_YEAR}\s?[年년]\s?{_MONTH}\s?[月월]",
-        rf"(?<!\d){_YEAR}-{_MONTH}(?![-\d])",
-        rf"\b{_NAME}(?:,|{_OF}|\s+in)?\s*{_YEAR}",
-        rf"(?<!\d){_MONTH}\s?[月월]\s?(?P<day>\d{{1,2}})\s?[日号號일]",
-        rf"{_DAY}(?:st|nd|rd|th|er|\.)?{_OF}{_NAME}",
-        rf"\b{_NAME}\s+(?:the\s+)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])",
-        rf"(?<!\d){_YEAR}\s?[年년]?",
-        rf"\b{_NAME}",
-    )
-]
+_FORMS = (
+    rf"(?<!\d){_YEAR}-{_MONTH}-(?P<day>\d{{1,2}})(?!\d)",
+    r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?!\d)",
+    rf"(?<!\d){_YEAR}\s?[年년]\s?{_MONTH}\s?[月월]\s?(?P<day>\d{{1,2}})\s?[日号號일]",
+    rf"(?<![\d.]){_DAY}\.\s?{_MONTH}\.\s?{_YEAR}",
+    rf"{_DAY}(?:st|nd|rd|th|er|\.)?{_OF}{_NAME}(?:,|{_OF})?\s*{_YEAR}",
+    rf"\b{_NAME}\s+(?:the\s+)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:,\s*|\s+){_YEAR}",
+    rf"(?<!\d){_YEAR}\s?[年년]\s?{_MONTH}\s?[月월]",
+    rf"(?<!\d){_YEAR}-{_MONTH}(?![-\d])",
+    rf"\b{_NAME}(?:,|{_OF}|\s+in)?\s*{_YEAR}",
+    rf"(?<!\d){_MONTH}\s?[月월]\s?(?P<day>\d{{1,2}})\s?[日号號일]",
+    rf"{_DAY}(?:st|nd|rd|th|er|\.)?{_OF}{_NAME}",
+    rf"\b{_NAME}\s+(?:the\s+)?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])",
+    rf"(?<!\d){_YEAR}\s?[年년]?",
+    rf"\b{_NAME}",
+)
 
 
 def mentioned(text: str) -> list[Mention]:
     """The dates that a text names, as far as it names them, in their order."""
+    if not _may_name_one(text):
+        return []
     found: list[tuple[int, Mention]] = []
     rest = text
-    for form in _FORMS:
+    for form in _forms():
         for match in form.finditer(rest):
             mention = _read(match)
             if mention is not None:
@@ -92,6 +92,24 @@ def mentioned(text: str) -> list[Mention]:
                 blank = " " * (match.end() - match.start())
                 rest = rest[: match.start()] + blank + rest[match.end() :]
     return [mention for _, mention in sorted(found, key=lambda pair: pair[0])]
+
+
+@cache
+def _forms() -> list[re.Pattern[str]]:
+    """Compiled when a text may have need of it: 4 ms of a command's start."""
+    return [re.compile(form, re.IGNORECASE) for form in _FORMS]
+
+
+def _may_name_one(text: str) -> bool:
+    """False where no form can match: each has a digit or a month's name. Told of ASCII alone, where
+    small letters are all there is to ignoring case.
+    """
+    lowered = text.lower()
+    return (
+        not text.isascii()
+        or any(map(str.isdecimal, text))
+        or any(name in lowered for name in _MONTH_OF)
+    )
 
 
 def day_of(text: str) -> int | None:

@@ -69,3 +69,12 @@ def test_the_bench_of_embedding_gives_ratios_to_the_bare_model() -> None:
     found = printed("embedding.py")
     assert found["ratios"]
     assert found["resident_mib"]
+
+
+def test_the_bench_of_the_start_times_each_command_beside_bare_python() -> None:
+    found = printed("start.py")
+    assert found["memories"] > 0
+    commands = ["keep", "recall after a keep", "recall", "recall --keyword"]
+    assert list(found["results"]) == ["python -c pass", "import numpy", *commands]
+    for figures in found["results"].values():
+        assert 0 < figures["min"] <= figures["p50"] <= figures["p95"]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from geniuzfs import dates
 from geniuzfs.dates import Mention, day_of, days_since_1970, mentioned
 
 EIGHTH = Mention(2023, 5, 8)
@@ -115,3 +116,10 @@ def test_any_text_can_be_read(text: str) -> None:
 @given(st.dates(date(1800, 1, 1), date(2199, 12, 31)), st.sampled_from(["%Y-%m-%d", "%d.%m.%Y"]))
 def test_every_day_is_read_back(day: date, form: str) -> None:
     assert day_of(day.strftime(form)) == (day - date(1970, 1, 1)).days
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=30), st.sampled_from(["", "MAY", "jan"]))
+def test_what_is_passed_over_holds_no_date(text: str, name: str) -> None:
+    text = f"{text[:9]} {name} {text[9:]}"
+    if not dates._may_name_one(text):
+        assert not any(form.search(text) for form in dates._forms())

@@ -9,7 +9,6 @@ so that a recall without a model is as fast as one with it.
 import logging
 import os
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -21,7 +20,6 @@ import numpy as np
 
 from geniuzfs.config import Config
 from geniuzfs.embed import models, place, wire
-from geniuzfs.embed.ollama import Ollama
 from geniuzfs.embed.stream import receive, send
 from geniuzfs.errors import ModelUnavailable, TooLate, UnsafePlace
 from geniuzfs.model import ModelId
@@ -46,7 +44,11 @@ _log = logging.getLogger(__name__)
 def embedder(config: Config) -> Embedder:
     """What `config` says: a local Ollama, or the helper. Raises UsageError for a bad URL."""
     url = config.embedding.url
-    return Ollama.at(url) if url else Helper(config)
+    if not url:
+        return Helper(config)
+    from geniuzfs.embed.ollama import Ollama  # here, since it brings http: 8 ms
+
+    return Ollama.at(url)
 
 
 class Helper:
@@ -172,6 +174,8 @@ class Helper:
 
     def _start(self) -> None:
         """Start a helper, unless another process has just done so."""
+        import subprocess  # here, since the helper runs already most of the time: 1 ms
+
         listening = place.listen(self._settings.runtime)
         if listening is None:
             return

@@ -9,7 +9,6 @@ that the card names.
 import contextlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -129,6 +128,8 @@ def _read(home: Path) -> dict[str, Any]:
 def _write(home: Path, known: dict[str, Any]) -> None:
     target = home / DIRECTORY / _CHOSEN
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    import tempfile  # here, since a model is hardly ever chosen: 2 ms
+
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=_CHOSEN)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

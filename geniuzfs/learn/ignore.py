@@ -10,9 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from pathspec.patterns.gitignore.base import GitIgnorePatternError
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-
 IGNORE_NAME = ".geniuzignore"
 
 _TEMPORARY = re.compile(
@@ -93,6 +90,10 @@ class Ignored:
 
 
 def _rules(text: str) -> Iterator[_Rule]:
+    # Here, since most folders have no such file: 12 ms of a command's start.
+    from pathspec.patterns.gitignore.base import GitIgnorePatternError
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
     for line in text.removeprefix("\ufeff").split("\n"):
         line = line.removesuffix("\r")
         if not line.endswith("\\ "):

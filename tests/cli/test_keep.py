@@ -100,22 +100,6 @@ def test_what_can_not_be_kept_is_refused_in_one_line(
     assert done.stderr.count("\n") == 1
 
 
-def test_keeping_imports_nothing_heavy(tmp_path: Path) -> None:
-    program = (
-        "import sys; from geniuzfs.cli import cli;"
-        " cli(['keep', 'text'], standalone_mode=False);"
-        " print({'numpy', 'trio', 'pyfuse3', 'onnxruntime'} & set(sys.modules))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "GENIUZ_HOME": str(tmp_path / "home")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.splitlines()[1:] == ["set()"]
-
-
 def test_every_command_is_listed_and_has_a_help(tmp_path: Path) -> None:
     modules = {path.stem for path in Path(cli.__file__).parent.glob("[a-z]*.py")} - {"output"}
     assert modules == set(cli._MODULES.values())
