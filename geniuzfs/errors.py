@@ -35,12 +35,15 @@ GeniuzError
 └── MountError               the kernel or fusermount3 refused           EIO      7
 
 The message is one line that says what to do next. `EXIT_PROBLEMS` is what a
-check exits with when it ran well and found something.
+check exits with when it ran well and found something, `EXIT_INTERRUPTED` what
+a command does that was stopped from the keyboard.
 """
 
 import errno
 
 EXIT_PROBLEMS = 8
+EXIT_INTERRUPTED = 130
+"""As shells say it of SIGINT."""
 
 
 class GeniuzError(Exception):

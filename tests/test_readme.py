@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from geniuzfs import errors
-from geniuzfs.cli.folder import folder
 from geniuzfs.folders.mounts import mount_at
 
 DAY = "2026-11-29"
@@ -70,16 +69,11 @@ def test_every_exit_code_is_in_the_readme() -> None:
     classes = [errors.GeniuzError]
     for known in classes:
         classes += known.__subclasses__()
-    codes = {known.exit_code for known in classes} | {0, errors.EXIT_PROBLEMS}
+    codes = {known.exit_code for known in classes} | {
+        0,
+        errors.EXIT_PROBLEMS,
+        errors.EXIT_INTERRUPTED,
+    }
     listed = re.search(r"Exit codes: (.*?)\.\n", README, re.DOTALL)
     assert listed is not None
     assert codes == {int(code) for code in re.findall(r"\b(\d+) ", listed[1])}
-
-
-def test_every_folder_command_is_in_the_readme_and_speaks_json() -> None:
-    table = re.search(r"\| `geniuzfs folder` \|.*?\n\n", README, re.DOTALL)
-    assert table is not None
-    listed = re.findall(r"`([a-z]+)[^`]*`", " ".join(re.findall(r"^\| (`.*?) \|", table[0], re.M)))
-    assert set(listed) - {"geniuzfs"} == set(folder.commands)
-    for command in folder.commands.values():
-        assert "--json" in {name for option in command.params for name in option.opts}

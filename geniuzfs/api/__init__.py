@@ -27,6 +27,7 @@ from geniuzfs.recall.hits import Answer
 from geniuzfs.recall.query import Format, Query
 from geniuzfs.store import counts, tree
 from geniuzfs.store.connection import Database
+from geniuzfs.store.copying import Told
 
 if TYPE_CHECKING:
     from geniuzfs.api.asking import Asking
@@ -109,16 +110,23 @@ class Geniuz:
             raise
         return database
 
-    def check(self, name: str | None, *, repair: bool) -> list[Checked]:
+    def check(
+        self, name: str | None, *, repair: bool, told: Told = lambda done, of: None
+    ) -> list[Checked]:
         """Look for broken invariants in one folder, or in all, those too that can't be
-        opened any more; with `repair` mend what can be. Raises NotFound for the name.
+        opened any more; with `repair` mend what can be. `told`: how many folders are done, and of
+        how many. Raises NotFound for the name.
         """
         seen = self.arranging.seen()
         if name is not None:
             return [self._check(registry.named(seen, name), repair)]
         folders = [*seen.folders, *(copy for copies in seen.blocked for copy in copies)]
         nameless = [_nameless(path) for path, _reason in seen.left_out]
-        return [self._check(folder, repair) for folder in [*folders, *nameless]]
+        checked: list[Checked] = []
+        for folder in [*folders, *nameless]:
+            checked.append(self._check(folder, repair))
+            told(len(checked), len(folders) + len(nameless))
+        return checked
 
     def status(self) -> list[FolderStatus]:
         """Every folder in numbers."""
@@ -210,8 +218,8 @@ class Geniuz:
     ) -> Answer:
         """Answer from the folder called `name`; without a name from the one that was chosen for the
         directory `here`, unless it is to be `everywhere`; where none was, from all of them. An
-        address is looked for in its own folder, whichever was chosen. Raises NotFound, and what
-        Arranging.chosen does.
+        address is looked for in its own folder, whichever was chosen, and an ID in the others too
+        where the chosen one has no memory of it. Raises NotFound, and what Arranging.chosen does.
         """
         wanted = address(query.text) if query.means_a_memory() else None
         folders = self._asked(name, wanted, here, everywhere)
@@ -293,8 +301,11 @@ class Geniuz:
         chosen = None if everywhere else self.arranging.chosen(here)
         if chosen is None:
             return self.folders()
-        ours = wanted is None or chosen.identity.id.upper().startswith(wanted.folder)
-        return [chosen] if ours else self.folders()
+        if wanted is None or keeping.matching(self._open_patiently, chosen, wanted):
+            return [chosen]
+        others = self.folders()
+        elsewhere = (keeping.matching(self._open_patiently, each, wanted) for each in others)
+        return others if wanted.folder or any(elsewhere) else [chosen]
 
     def _scope(self, scope: Scope) -> list[Asked]:
         if scope.folder is None:

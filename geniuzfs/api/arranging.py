@@ -15,6 +15,7 @@ from geniuzfs.folders import lifecycle, moving, places, registry
 from geniuzfs.folders.registry import Folder, Seen
 from geniuzfs.model import FolderId
 from geniuzfs.ports import Clock
+from geniuzfs.store.copying import Told
 
 HERE = ".geniuz-folder"
 """A file that holds a folder's name: commands beneath its directory mean that folder."""
@@ -150,12 +151,13 @@ class Arranging:
         """The pinned folders, in the order of pinning."""
         return places.read(self._home).pinned
 
-    def move(self, folder: Folder, into: Path) -> Folder:
-        """Move the folder's directory into the directory `into`, on any local disk. Raises
+    def move(self, folder: Folder, into: Path, told: Told = lambda done, of: None) -> Folder:
+        """Move the folder's directory into the directory `into`, on any local disk. `told`: how
+        much of it is copied, and of how much, where that is another one. Raises
         FolderError, AlreadyExists, NotFound and UnsafePlace, and Busy when it is written to
         without end.
         """
-        return moving.move(self._home, folder, into)
+        return moving.move(self._home, folder, into, told)
 
     def archive(self, folder: Folder) -> Path:
         """Put the folder away, whole; the directory where it is then. Raises FolderError."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from geniuzfs.addresses import SHORT, address
+from geniuzfs.addresses import SHORT, Address, address
 from geniuzfs.errors import Moved, NotFound, StoreFault, UsageError
 from geniuzfs.folders.registry import Folder
 from geniuzfs.model import Memory
@@ -79,21 +79,24 @@ def find(open_: Open, folders: Sequence[Folder], text: str) -> Held:
     wanted = address(text)
     if wanted is None:
         raise UsageError(f"{text!r} is no address of a memory: write 13625F6B:3487B9B0 or 3487B9B0")
-    found: list[Held] = []
-    for folder in folders:
-        if folder.identity.id.upper().startswith(wanted.folder):
-            database = open_(folder)
-            try:
-                matches = memories.by_prefix(database.view, wanted.memory)
-            finally:
-                database.close()
-            found += [Held(folder, memory) for memory in matches]
+    found = [held for folder in folders for held in matching(open_, folder, wanted)]
     if not found:
         raise NotFound(f"no memory is called {text}")
     if len(found) > 1:
         known = memories.listed([each.memory for each in found])
         raise UsageError(f"several memories begin with {text}: {known}")
     return found[0]
+
+
+def matching(open_: Open, folder: Folder, wanted: Address) -> list[Held]:
+    """The memories of that folder which have the address or ID."""
+    if not folder.identity.id.upper().startswith(wanted.folder):
+        return []
+    database = open_(folder)
+    try:
+        return [Held(folder, one) for one in memories.by_prefix(database.view, wanted.memory)]
+    finally:
+        database.close()
 
 
 def _within(folder: Folder, parent: str) -> str:

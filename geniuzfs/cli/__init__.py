@@ -7,17 +7,23 @@ which hooks and agents call all the time, is done in 0.08.
 import atexit
 import gc
 import importlib
+import os
 import sys
 from pathlib import Path
 
 import click
 
 from geniuzfs import __version__
-from geniuzfs.errors import GeniuzError
+from geniuzfs.errors import EXIT_INTERRUPTED, GeniuzError
+
+PROGRAM = "geniuzfs"
+COMPLETING = "_GENIUZFS_COMPLETE"
+"""The variable by which a shell's script asks what could come next."""
 
 _MODULES = {
     "capture": "capture",
     "check": "check",
+    "completion": "completion",
     "folder": "folder",
     "keep": "keep",
     "learn": "learn",
@@ -50,7 +56,7 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="geniuzfs")
+@click.version_option(__version__, prog_name=PROGRAM)
 def cli() -> None:
     """Memories as files: mount your folders, write with any program, find by meaning."""
 
@@ -73,8 +79,29 @@ def here() -> Path | None:
 
 def main() -> None:
     """The program. Exit codes: see geniuzfs.errors; what fails says so in one line."""
+    from geniuzfs.cli import output
+
+    if COMPLETING in os.environ:
+        importlib.import_module("geniuzfs.cli.completion")  # says how it is done
     try:
-        cli(prog_name="geniuzfs")
+        code = cli(prog_name=PROGRAM, standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except GeniuzError as error:
-        click.echo(f"geniuzfs: {error}", err=True)
+        output.complain(str(error))
         sys.exit(error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as help_:
+        help_.show()
+        sys.exit(help_.exit_code)
+    except click.ClickException as error:
+        output.complain(_corrected(error))
+        sys.exit(error.exit_code)
+    except click.Abort as stopped:
+        output.complain("stopped")
+        sys.exit(EXIT_INTERRUPTED if isinstance(stopped.__cause__, KeyboardInterrupt) else 1)
+
+
+def _corrected(error: click.ClickException) -> str:
+    """What click says, and where the right way is told."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    place = PROGRAM if context is None else context.command_path
+    return f"{error.format_message().rstrip('.')} (see {place} --help)"

@@ -1,17 +1,18 @@
 """geniuzfs check"""
 
 import sys
+from collections.abc import Sequence
 
 import click
 
 from geniuzfs import runtime
 from geniuzfs.api import Checked
-from geniuzfs.cli import cli, output
+from geniuzfs.cli import cli, naming, output
 from geniuzfs.errors import EXIT_PROBLEMS
 
 
 @cli.command()
-@click.option("--in", "name", metavar="NAME", help="Check this folder alone.")
+@naming.in_folder("Check this folder alone.")
 @click.option("--repair", is_flag=True, help="Mend what can be mended; no byte is lost.")
 @output.as_json
 def check(name: str | None, repair: bool, as_json: bool) -> None:
@@ -19,13 +20,14 @@ def check(name: str | None, repair: bool, as_json: bool) -> None:
 
     Exits with 0 when all is sound (or was mended), with 8 when something is not.
     """
-    checked = runtime.geniuz().check(name, repair=repair)
+    with output.telling("checking") as told:
+        checked = runtime.geniuz().check(name, repair=repair, told=told)
     if as_json:
         output.tell_json({"folders": [_as_json(one) for one in checked]})
     else:
-        for one in checked:
-            _tell(one)
+        _tell(checked)
     if any(one.left for one in checked):
+        output.complain("there are problems: geniuzfs check --repair mends what can be mended")
         sys.exit(EXIT_PROBLEMS)
 
 
@@ -37,10 +39,18 @@ def _as_json(one: Checked) -> dict[str, object]:
     }
 
 
-def _tell(one: Checked) -> None:
-    mended = [problem for problem in one.problems if problem not in one.left]
-    for word, problems in (("mended: ", mended), ("", one.left)):
-        for problem in problems:
-            click.echo(f"{one.folder.name}: {word}{problem.rule}: {problem.detail}")
-    count = f"{len(one.left)} problem{'' if len(one.left) == 1 else 's'}"
-    click.echo(f"{one.folder.name}: {count}")
+def _tell(checked: Sequence[Checked]) -> None:
+    for one in checked:
+        mended = [problem for problem in one.problems if problem not in one.left]
+        for word, problems in (("mended: ", mended), ("", one.left)):
+            for problem in problems:
+                output.tell(f"{one.folder.name}: {word}{problem.rule}: {problem.detail}")
+        if not output.to_people():
+            output.tell(f"{one.folder.name}: {_count(one)}")
+    if output.to_people():
+        verdicts = (output.bad(_count(one)) if one.left else output.good("ok") for one in checked)
+        output.table([(one.folder.name, said) for one, said in zip(checked, verdicts, strict=True)])
+
+
+def _count(one: Checked) -> str:
+    return f"{len(one.left)} problem{'' if len(one.left) == 1 else 's'}"

@@ -7,10 +7,13 @@ import click
 
 from geniuzfs import runtime
 from geniuzfs.api import Folder, Geniuz
-from geniuzfs.cli import cli, here, output
+from geniuzfs.cli import cli, here, naming, output
 from geniuzfs.errors import GeniuzError
 
-_in = click.option("--in", "name", metavar="NAME", help="This folder.")
+_named = click.argument("name", shell_complete=naming.folders)
+_directory = click.argument(
+    "directory", metavar="DIR", type=Path, shell_complete=naming.directories
+)
 
 
 @cli.group()
@@ -40,12 +43,21 @@ def list_folders(archived: bool, as_json: bool) -> None:
     if as_json:
         output.tell_json({"folders": rows, "not_used": not_used})
         return
+    if output.to_people():
+        output.table([_columns(row) for row in rows])
+        rows = []
     for row in rows:
         mark, pinned = "*" if row["meant"] else " ", " (pinned)" if row["pinned"] else ""
         about = f": {row['description']}" if row["description"] else ""
         output.tell(f"{mark} {row['name']}{about}{pinned}  {row['path']}")
     for line in not_used:
-        output.tell(f"! {line}")
+        output.tell(output.bad(f"! {line}"))
+
+
+def _columns(row: dict[str, Any]) -> tuple[str, ...]:
+    name, pinned = output.heading(row["name"]), "pinned" if row["pinned"] else ""
+    mark, path = output.good("*" if row["meant"] else " "), output.dim(row["path"])
+    return mark, name, row["description"], pinned, path
 
 
 @folder.command()
@@ -55,6 +67,7 @@ def list_folders(archived: bool, as_json: bool) -> None:
     "directory",
     metavar="DIR",
     type=Path,
+    shell_complete=naming.directories,
     help="In this directory, which is added; else in the data directory.",
 )
 @output.as_json
@@ -67,7 +80,7 @@ def new(name: str, directory: Path | None, as_json: bool) -> None:
 
 
 @folder.command()
-@click.argument("directory", metavar="DIR", type=Path)
+@_directory
 @output.as_json
 def add(directory: Path, as_json: bool) -> None:
     """Look for folders in DIR too, and in the directories in it."""
@@ -78,7 +91,7 @@ def add(directory: Path, as_json: bool) -> None:
 
 
 @folder.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=naming.folders)
 @click.option("--none", "forget", is_flag=True, help="Choose none any more.")
 @output.as_json
 def use(name: str | None, forget: bool, as_json: bool) -> None:
@@ -94,7 +107,7 @@ def use(name: str | None, forget: bool, as_json: bool) -> None:
 
 @folder.command()
 @click.argument("text", required=False)
-@_in
+@naming.in_folder("This folder.")
 @output.as_json
 def describe(text: str | None, name: str | None, as_json: bool) -> None:
     """Say what a folder is about; without TEXT, show it."""
@@ -106,7 +119,7 @@ def describe(text: str | None, name: str | None, as_json: bool) -> None:
 
 
 @folder.command()
-@click.argument("name")
+@_named
 @click.argument("new_name", metavar="NEW")
 @output.as_json
 def rename(name: str, new_name: str, as_json: bool) -> None:
@@ -117,7 +130,7 @@ def rename(name: str, new_name: str, as_json: bool) -> None:
 
 
 @folder.command()
-@click.argument("name")
+@_named
 @click.option("--off", is_flag=True, help="Not any more.")
 @output.as_json
 def pin(name: str, off: bool, as_json: bool) -> None:
@@ -129,8 +142,8 @@ def pin(name: str, off: bool, as_json: bool) -> None:
 
 
 @folder.command()
-@click.argument("name")
-@click.argument("directory", metavar="DIR", type=Path)
+@_named
+@_directory
 @output.as_json
 def move(name: str, directory: Path, as_json: bool) -> None:
     """Move a folder's directory into DIR, on the same disk or another.
@@ -140,12 +153,13 @@ def move(name: str, directory: Path, as_json: bool) -> None:
     command finishes or undoes it.
     """
     geniuz = runtime.geniuz()
-    moved = geniuz.arranging.move(geniuz.arranging.called(name), directory)
+    with output.telling("copying") as told:
+        moved = geniuz.arranging.move(geniuz.arranging.called(name), directory, told)
     _tell(geniuz, [moved], as_json, f"moved: {moved.name}  {moved.path}")
 
 
 @folder.command()
-@click.argument("name")
+@_named
 @output.as_json
 def archive(name: str, as_json: bool) -> None:
     """Put a folder away, into archive/ beside it. Nothing in it changes."""
@@ -157,7 +171,7 @@ def archive(name: str, as_json: bool) -> None:
 
 
 @folder.command()
-@click.argument("name")
+@click.argument("name", shell_complete=naming.archived)
 @output.as_json
 def restore(name: str, as_json: bool) -> None:
     """Bring an archived folder back."""

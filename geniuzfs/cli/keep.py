@@ -7,7 +7,7 @@ import click
 
 from geniuzfs import runtime
 from geniuzfs.api.keeping import Held
-from geniuzfs.cli import cli, here, output
+from geniuzfs.cli import cli, here, naming, output
 from geniuzfs.errors import NotFound, UsageError
 
 
@@ -18,7 +18,7 @@ from geniuzfs.errors import NotFound, UsageError
 )
 @click.option("-g", "--gist", metavar="GIST", help="What it says in short. Default: its beginning.")
 @click.option("-p", "--parent", metavar="ID", help="The memory that it continues.")
-@click.option("--in", "name", metavar="NAME", help="Keep it in this folder.")
+@naming.in_folder("Keep it in this folder.")
 @output.as_json
 def keep(
     words: tuple[str, ...],
@@ -40,7 +40,7 @@ def keep(
     text = " ".join(words) if content is None else _content(content)
     held = runtime.geniuz().keep(name, text, gist, parent, here=here())
     if held.parent_unknown:
-        click.echo(f"geniuzfs: no memory is called {parent}: a new thread was begun", err=True)
+        output.complain(f"no memory is called {parent}: a new thread was begun")
     if as_json:
         output.tell_json(_object(held))
     else:

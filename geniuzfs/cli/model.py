@@ -1,11 +1,15 @@
 """geniuzfs model: which model turns texts into vectors."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from geniuzfs.cli import cli, output
+from geniuzfs.cli import cli, naming, output
 from geniuzfs.config import Config
+
+if TYPE_CHECKING:
+    from geniuzfs.embed.models import Listed
 
 
 @cli.group()
@@ -26,16 +30,29 @@ def list_models(as_json: bool) -> None:
         ]
         output.tell_json({"models": rows})
         return
-    for one in listed:
+    for one in [] if output.to_people() else listed:
         place = str(one.directory or models.DEFAULT_NAME)
         trouble = f": {one.missing}" if one.missing else ""
-        click.echo(f"{'*' if one.chosen else ' '} {one.id}  {place}{trouble}")
+        output.tell(f"{'*' if one.chosen else ' '} {one.id}  {place}{trouble}")
+    if output.to_people():
+        output.table([_columns(one) for one in listed])
+
+
+def _columns(one: "Listed") -> tuple[str, ...]:
+    place = output.dim(str(one.directory or "default"))
+    return (
+        output.good("*" if one.chosen else " "),
+        output.heading(one.id),
+        place,
+        output.bad(one.missing or ""),
+    )
 
 
 @model.command()
 # Not click.Path: "default" is not one, and models.use says better what is wrong.
-@click.argument("directory", metavar="DIR|default")
-def use(directory: str) -> None:
+@click.argument("directory", metavar="DIR|default", shell_complete=naming.directories)
+@output.as_json
+def use(directory: str, as_json: bool) -> None:
     """Use the model in DIR, or the one that is shipped.
 
     DIR holds tokenizer.json, one model*.onnx and model.json, the model's card. What is
@@ -44,12 +61,17 @@ def use(directory: str) -> None:
     from geniuzfs.embed import models
 
     place = None if directory == models.DEFAULT_NAME else Path(directory)
-    click.echo(f"chosen: {models.use(Config.from_environment().home, place)}")
+    chosen = models.use(Config.from_environment().home, place)
+    if as_json:
+        output.tell_json({"model": chosen})
+    else:
+        output.tell(f"chosen: {chosen}")
 
 
 @model.command()
 @click.argument("name")
-def download(name: str) -> None:
+@output.as_json
+def download(name: str, as_json: bool) -> None:
     """Fetch the model NAME from Hugging Face into the data directory; it is not chosen yet.
 
     Needs huggingface-hub: pip install "geniuzfs[download]"
@@ -57,4 +79,7 @@ def download(name: str) -> None:
     from geniuzfs.embed import download as downloads
 
     place = downloads.download(Config.from_environment().home, name)
-    click.echo(f"{place}\nto use it: geniuzfs model use '{place}'")
+    if as_json:
+        output.tell_json({"name": name, "directory": str(place)})
+    else:
+        output.tell(f"{place}\nto use it: geniuzfs model use '{place}'")

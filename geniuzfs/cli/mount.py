@@ -10,14 +10,14 @@ import click
 
 from geniuzfs import logs, runtime
 from geniuzfs.api import Geniuz
-from geniuzfs.cli import cli
+from geniuzfs.cli import cli, naming, output
 from geniuzfs.errors import GeniuzError, MountError
 
 
 @cli.command()
 # Not click.Path: that asks for its status, which a dead mount may never give.
-@click.argument("mountpoint", required=False, type=Path)
-@click.option("--in", "alone", metavar="NAME", help="Mount this folder alone, as the root.")
+@click.argument("mountpoint", required=False, type=Path, shell_complete=naming.directories)
+@naming.in_folder("Mount this folder alone, as the root.", "alone")
 @click.option(
     "--foreground", "-f", is_flag=True, help="Stay in the foreground and log to standard error."
 )
@@ -32,6 +32,7 @@ from geniuzfs.errors import GeniuzError, MountError
     help="A mount option of the kernel's, such as dev or suid.",
 )
 @click.option("--ready-fd", type=int, hidden=True)
+@output.as_json
 def mount(
     mountpoint: Path | None,
     alone: str | None,
@@ -41,6 +42,7 @@ def mount(
     debug: bool,
     extra: tuple[str, ...],
     ready_fd: int | None,
+    as_json: bool,
 ) -> None:
     """Mount your folders at MOUNTPOINT (default: ~/Memory).
 
@@ -53,7 +55,12 @@ def mount(
     target = Path(os.path.abspath(mountpoint or geniuz.config.mountpoint))
     logs.set_up(debug=debug)
     if not foreground:
-        _start_daemon(geniuz, target)
+        log = _start_daemon(geniuz, target)
+        if as_json:
+            output.tell_json({"mountpoint": str(target), "log": str(log)})
+        else:
+            ends = f"geniuzfs umount ends it, {log} tells what happens"
+            output.tell(f"mounted at {target}; {ends}")
         return
     with _reporting(ready_fd) as ready:
         os.chdir("/")  # a daemon holds no directory busy, least of all one beneath its mount
@@ -62,8 +69,14 @@ def mount(
         options = fs.Options(
             target, alone, read_only, allow_other, tuple(o for e in extra for o in e.split(","))
         )
+
+        def answers() -> None:
+            ready()
+            if as_json and ready_fd is None:
+                output.tell_json({"mountpoint": str(target), "log": None})
+
         try:
-            fs.serve(geniuz, options, ready, geniuz)
+            fs.serve(geniuz, options, answers, geniuz)
         finally:
             geniuz.close()  # the last one to close a database empties its log
 
@@ -88,8 +101,10 @@ class _reporting:
             self._descriptor = None
 
 
-def _start_daemon(geniuz: Geniuz, target: Path) -> None:
-    """Run this same command in the foreground of a session of its own, and wait for its word."""
+def _start_daemon(geniuz: Geniuz, target: Path) -> Path:
+    """Run this same command in the foreground of a session of its own, and wait for its word. Its
+    log.
+    """
     geniuz.begin()
     log = geniuz.config.home / "mount.log"
     read, write = os.pipe()
@@ -120,4 +135,4 @@ def _start_daemon(geniuz: Geniuz, target: Path) -> None:
         failed.exit_code = int(code) if code.isdigit() else failed.exit_code
         raise failed
     os.stat(target)  # answered: the mount works
-    click.echo(f"mounted at {target}; geniuzfs umount ends it, {log} tells what happens")
+    return log

@@ -1,14 +1,18 @@
 """How commands speak to people, pipes and programs.
 
-Hides: what a terminal gets that a pipe does not. Promises: whatever names and texts say, no
-escape sequence of theirs reaches a terminal; colours and bars go to terminals alone; with
---json, standard output is one JSON object and nothing else.
+Hides: what a terminal gets that a pipe does not: colours, columns, bars. Promises: whatever names
+and texts say, no escape sequence of theirs reaches a terminal; colours and bars go to terminals
+alone, and no colours where NO_COLOR is set or the terminal is dumb; with --json, standard output
+is one JSON object and nothing else; what goes wrong is one line on standard error.
 """
 
 import io
 import json
+import os
 import sys
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -16,10 +20,19 @@ import click
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 """The option that every command has."""
 
+_FORMATS = frozenset({"Mn", "Me", "Cf"})
+"""Categories of characters that take no place of their own on a terminal."""
 
-def tell(text: str) -> None:
-    """Print `text`, a line or several, as plain characters."""
-    click.echo(shown(text))
+
+class Shown(str):
+    """A text that is fit to be printed as it is: escaped already, perhaps coloured by us."""
+
+    __slots__ = ()
+
+
+def tell(*parts: str) -> None:
+    """Print a line or several, as plain characters but for what `heading` and its like made."""
+    click.echo("".join(map(shown, parts)))
 
 
 def tell_json(values: Mapping[str, Any]) -> None:
@@ -27,30 +40,48 @@ def tell_json(values: Mapping[str, Any]) -> None:
     click.echo(json.dumps(values))
 
 
+def complain(text: str) -> None:
+    """Say on standard error what is wrong, in one line."""
+    click.echo(f"geniuzfs: {shown(' '.join(text.splitlines()))}", err=True)
+
+
 def table(rows: Sequence[Sequence[str]]) -> None:
     """Print rows in columns: aligned for people, apart by two blanks in a pipe."""
-    widths = [0] * max((len(row) for row in rows), default=0)
-    if sys.stdout.isatty():
-        for row in rows:
-            widths = [max(pair) for pair in zip(widths, map(len, row), strict=True)]
-    for row in rows:
-        cells = [shown(cell).ljust(width) for cell, width in zip(row, widths, strict=True)]
-        click.echo("  ".join(cells).rstrip())
+    cells = [[shown(cell).replace("\n", "\\n") for cell in row] for row in rows]
+    widths = [0] * max((len(row) for row in cells), default=0)
+    if to_people():
+        for row in cells:
+            widths = [max(pair) for pair in zip(widths, map(_width, row), strict=True)]
+    for row in cells:
+        filled = [
+            cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
+        ]
+        click.echo("  ".join(filled).rstrip())
 
 
-def heading(text: str) -> str:
-    """Bold on a terminal; click.echo takes the sequences away elsewhere."""
-    return click.style(shown(text), bold=True)
+def to_people() -> bool:
+    """Whether somebody reads standard output on a terminal."""
+    return sys.stdout.isatty()
 
 
-def good(text: str) -> str:
-    """Green on a terminal."""
-    return click.style(shown(text), fg="green")
+def heading(text: str) -> Shown:
+    """Bold on a terminal, as all of these: plain where it takes no colours."""
+    return _styled(text, bold=True)
 
 
-def bad(text: str) -> str:
-    """Red on a terminal."""
-    return click.style(shown(text), fg="red")
+def good(text: str) -> Shown:
+    """Green."""
+    return _styled(text, fg="green")
+
+
+def bad(text: str) -> Shown:
+    """Red."""
+    return _styled(text, fg="red")
+
+
+def dim(text: str) -> Shown:
+    """Beside what was asked for."""
+    return _styled(text, dim=True)
 
 
 def progress(label: str, length: int = 1) -> "click._termui_impl.ProgressBar[int]":
@@ -59,8 +90,37 @@ def progress(label: str, length: int = 1) -> "click._termui_impl.ProgressBar[int
     return click.progressbar(length=length, label=label, file=out)
 
 
-def shown(text: str) -> str:
+@contextmanager
+def telling(label: str) -> Iterator[Callable[[int, int], None]]:
+    """The same for what tells how much is done, and of how much."""
+    with progress(label) as bar:
+
+        def told(done: int, of: int) -> None:
+            bar.length = max(of, 1)
+            bar.update(done - bar.pos)
+
+        yield told
+
+
+def shown(text: str) -> Shown:
     """Names and descriptions may come from anybody: no escape sequences of theirs."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    if isinstance(text, Shown):
+        return text
+    return Shown(
+        "".join(
+            c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+        )
+    )
+
+
+def _styled(text: str, **style: Any) -> Shown:
+    coloured = to_people() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Shown(click.style(shown(text), **style)) if coloured else shown(text)
+
+
+def _width(text: str) -> int:
+    """Places that a text takes on a terminal: wide characters have two."""
+    return sum(
+        0 if unicodedata.category(c) in _FORMATS else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in click.unstyle(text)
     )

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 import click
 
 from geniuzfs import runtime
-from geniuzfs.cli import cli, here
+from geniuzfs.cli import cli, here, naming, output
 from geniuzfs.errors import UsageError
 from geniuzfs.recall import render
-from geniuzfs.recall.query import LONGEST, Format
+from geniuzfs.recall.query import LONGEST, Format, Mode
 
 
 @cli.command()
 @click.argument("words", nargs=-1, metavar="QUERY...")
-@click.option("--in", "name", metavar="NAME", help="Ask this folder alone.")
+@naming.in_folder("Ask this folder alone.")
 @click.option(
     "--since",
     metavar="WHEN",
@@ -26,7 +26,10 @@ from geniuzfs.recall.query import LONGEST, Format
 @click.option("--label", "labels", metavar="KEY=VALUE", multiple=True, help="With this label.")
 @click.option("--limit", metavar="N", help="Hits at most: 10, or what you say up to 200.")
 @click.option(
-    "--mode", metavar="MODE", help="auto, words, meaning, grep, thread, random or recent."
+    "--mode",
+    metavar="MODE",
+    shell_complete=naming.words(*Mode),
+    help="auto, words, meaning, grep, thread, random or recent.",
 )
 @click.option("--keyword", "modes", flag_value="words", multiple=True, help="--mode words.")
 @click.option("--recent", "modes", flag_value="recent", multiple=True, help="--mode recent.")
@@ -37,7 +40,7 @@ from geniuzfs.recall.query import LONGEST, Format
 @click.option("--thread", metavar="ID", help="The thread of this kept memory, from its root on.")
 @click.option("--full", is_flag=True, help="Show texts to their end, and memories whole.")
 @click.option("--all", "everywhere", is_flag=True, help="Ask every folder, whichever was chosen.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@output.as_json
 def recall(
     words: tuple[str, ...],
     name: str | None,
@@ -84,13 +87,20 @@ def recall(
     flags = {"since": since, "until": until, "on": on, "path": path, "limit": limit, "mode": mode}
     given = operators(flags, labels, as_json) + kinds(modes, held, thread is not None, full)
     query = geniuz.parse(asked, given)
+    if thread is not None:
+        query = query._replace(asked=thread)
     answer = geniuz.recall(name, query, here=place, everywhere=everywhere)
     if query.format is Format.JSON:
         written = render.json(answer)
     else:
-        written = render.text(answer, show_folder=name is None)
+        written = render.text(answer, show_folder=name is None, beside=_dim)
     # As bytes: notes are UTF-8, whatever the terminal's locale says.
     click.echo(written.encode(), nl=False)
+
+
+def _dim(text: str) -> str:
+    """What render.text has made is fit to be shown, and may hold more than output.shown lets be."""
+    return output.dim(output.Shown(text))
 
 
 def operators(

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import click
-
 from geniuzfs import runtime
 from geniuzfs.api import FolderStatus
 from geniuzfs.cli import cli, output
@@ -21,13 +19,32 @@ def status(as_json: bool) -> None:
         output.tell_json({"mounts": mounted, "folders": shown, "not_used": not_used})
         return
     for path in mounted:
-        click.echo(f"mounted at {path}")
+        output.tell(output.good("mounted"), f" at {path}")
     if not mounted:
-        click.echo("nothing is mounted")
-    for folder in folders:
-        click.echo(folder.line())
+        output.tell("nothing is mounted")
+    if output.to_people() and folders:
+        output.table([_COLUMNS, *map(_row, folders)])
+    else:
+        for folder in folders:
+            output.tell(folder.line())
     for line in not_used:
-        click.echo(line)
+        output.tell(output.bad(line))
+
+
+_COLUMNS = ("", "files", "directories", "bytes", "memories", "passages", "to be learned")
+
+
+def _row(status: FolderStatus) -> tuple[str, ...]:
+    counted = status.counts
+    numbers = (
+        counted.files,
+        counted.directories,
+        counted.bytes,
+        counted.memories,
+        counted.passages,
+        counted.due + counted.awaiting,
+    )
+    return output.heading(status.folder.name), *(f"{number:,}" for number in numbers)
 
 
 def _object(status: FolderStatus) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from geniuzfs.folders.registry import ARCHIVE, FILE, Folder, Waiting, file_in
 from geniuzfs.model import FolderId
 from geniuzfs.store import copying, meta
 from geniuzfs.store.connection import Database
+from geniuzfs.store.copying import Told
 
 DIRECTORY = ".moves"
 _WAIT_SECONDS = 5.0
@@ -59,9 +60,10 @@ class Move(NamedTuple):
     step: Step
 
 
-def move(home: Path, folder: Folder, into: Path) -> Folder:
+def move(home: Path, folder: Folder, into: Path, told: Told = lambda done, of: None) -> Folder:
     """Have the folder's directory in the directory `into`. Raises FolderError for the first
-    folder and for links, AlreadyExists when `into` has a directory of that name, and Busy.
+    folder and for links, AlreadyExists when `into` has a directory of that name, and Busy. `told`:
+    how much is copied, where it is.
     """
     origin = lifecycle.movable(home, folder)
     place = lifecycle.existing(into)
@@ -75,7 +77,7 @@ def move(home: Path, folder: Folder, into: Path) -> Folder:
         begun = Move(folder.identity.id, folder.name, origin, target, kept, Step.RENAMING)
         _record(home, begun)
         try:
-            _carry_out(home, begun)
+            _carry_out(home, begun, told)
         except GeniuzError:
             with suppress(GeniuzError):  # what can't be undone now is by the next run
                 _settle(home, _read(home / DIRECTORY / _file(begun.id)))
@@ -107,7 +109,7 @@ def _settled(home: Path) -> Iterator[Waiting]:
             yield Waiting(name, str(error))
 
 
-def _carry_out(home: Path, begun: Move) -> None:
+def _carry_out(home: Path, begun: Move, told: Told) -> None:
     lifecycle.make_read(home, begun.target)
     try:
         with lifecycle.held(file_in(begun.origin)):
@@ -115,11 +117,11 @@ def _carry_out(home: Path, begun: Move) -> None:
     except StoreFault as error:
         if not (isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EXDEV):
             raise
-        begun = _copy(home, begun)
+        begun = _copy(home, begun, told)
     _finish(home, begun)
 
 
-def _copy(home: Path, begun: Move) -> Move:
+def _copy(home: Path, begun: Move, told: Told) -> Move:
     begun = _record(home, begun._replace(step=Step.COPYING))
     path, staged = file_in(begun.origin), _staged(begun)
     with durable.translating(begun.target):
@@ -129,7 +131,7 @@ def _copy(home: Path, begun: Move) -> Move:
         with suppress(Busy):  # a reader of an old state: the copy has what is in the log
             original.checkpoint(hold_writers=True)
         with original.txn() as txn:
-            copying.copy(path, staged)
+            copying.copy(path, staged, told)
             with durable.translating(staged):
                 staged.chmod(path.stat().st_mode & 0o777)
             durable.sync(staged)

@@ -9,6 +9,7 @@ for the exact text.
 """
 
 import re
+from collections.abc import Callable
 from json import dumps
 
 from geniuzfs.recall.hits import Answer, Hit, Searched
@@ -41,16 +42,22 @@ _WAYS = {
 }
 
 
-def text(answer: Answer, *, show_folder: bool = False, prefix: str = "") -> str:
+def text(
+    answer: Answer,
+    *,
+    show_folder: bool = False,
+    prefix: str = "",
+    beside: Callable[[str], str] = str,
+) -> str:
     """One line a hit, the best first, and what was searched; every line ends with a newline.
 
     `show_folder`: begin paths with the folder's name, for an answer over several. `prefix` stands
     before every path: where the folder, or the directory of the folders, is found, as in
-    `/memories`.
+    `/memories`. `beside`: what marks, for a terminal, all that is not of a text itself.
     """
     most = None if answer.full else TEXT_MAX
-    hits = [_hit(hit, prefix + f"/{hit.folder}" * show_folder, most) for hit in answer.hits]
-    return "\n".join([*(hits or [NOTHING]), _searched(answer.searched), ""])
+    hits = [_hit(hit, prefix + f"/{hit.folder}" * show_folder, most, beside) for hit in answer.hits]
+    return "\n".join([*(hits or [NOTHING]), beside(_searched(answer.searched)), ""])
 
 
 def json(answer: Answer) -> str:
@@ -97,9 +104,9 @@ def _object(hit: Hit) -> dict[str, object]:
     }
 
 
-def _hit(hit: Hit, place: str, most: int | None) -> str:
+def _hit(hit: Hit, place: str, most: int | None, beside: Callable[[str], str]) -> str:
     first, *others = _lines(_BULLET.sub("", hit.text), most)
-    cited = f"[{_citation(hit, place)}]"
+    cited = beside(f"[{_citation(hit, place)}]")
     head = f"- {first} {cited}" if first else f"- {cited}"
     return "\n".join([head, *(f"  {line}" if line else "" for line in others)])
 

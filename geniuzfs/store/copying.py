@@ -5,6 +5,7 @@ writes to a sealed file, with any tool, is refused (Busy here: the folder is els
 Refuses: to seal against a tool that drops triggers.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -14,16 +15,22 @@ from geniuzfs.store import meta
 from geniuzfs.store.connection import Database
 from geniuzfs.store.transactions import SEALED, Txn, View, translated
 
+Told = Callable[[int, int], None]
+"""Is called with how much is done, and of how much: pages of a copy, say."""
+
+STEP_PAGES = 4_000
+"""Copied between two words of progress: 16 MB."""
+
 _MOVED_TO = "moved_to"
 
 
-def copy(source: Path, target: Path) -> None:
+def copy(source: Path, target: Path, told: Told = lambda done, of: None) -> None:
     """Make `target`, a new file, a copy of the database at `source`, and compare the two. Nobody
     may write to `source` meanwhile. Raises StoreDamaged when they differ. Not synced.
     """
     original = Database.open(source)
     try:
-        _copy_pages(source, target)
+        _copy_pages(source, target, told)
         twin = Database.open(target)
         try:
             _compare(original, twin)
@@ -56,7 +63,7 @@ def moved_to(view: View) -> str | None:
     return None if row is None else str(row[0])
 
 
-def _copy_pages(source: Path, target: Path) -> None:
+def _copy_pages(source: Path, target: Path, told: Told) -> None:
     try:
         reading = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
@@ -64,7 +71,8 @@ def _copy_pages(source: Path, target: Path) -> None:
             try:
                 with writing.backup("main", reading, "main") as backup:
                     while not backup.done:
-                        backup.step()
+                        backup.step(STEP_PAGES)
+                        told(backup.page_count - backup.remaining, backup.page_count)
             finally:
                 writing.close()
         finally:

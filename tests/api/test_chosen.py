@@ -74,9 +74,21 @@ def test_an_address_opens_whichever_folder_was_chosen(geniuz: Geniuz) -> None:
     geniuz.arranging.use(geniuz.folder("Work"))
     assert texts(geniuz.recall(None, geniuz.parse(held.address))) == {"at home"}
     assert geniuz.open_memory(None, held.address).memory == held.memory
-    with pytest.raises(NotFound):
-        geniuz.open_memory(None, held.memory.id)
-    assert geniuz.open_memory(None, held.memory.id, everywhere=True).memory == held.memory
+
+
+def test_an_id_is_looked_for_in_the_chosen_folder_and_then_in_the_others(geniuz: Geniuz) -> None:
+    held = geniuz.keep("my memory", "at home")
+    geniuz.arranging.use(geniuz.folder("Work"))
+    for id_ in (held.memory.id, held.memory.id[:8].lower()):
+        assert texts(geniuz.recall(None, geniuz.parse(id_))) == {"at home"}
+        assert geniuz.open_memory(None, id_).memory == held.memory
+        with pytest.raises(NotFound):
+            geniuz.open_memory("work", id_)
+    # What no folder has is a word like any, and asked of the chosen folder alone.
+    said = geniuz.keep("work", "the commit deadbeef").memory.content
+    geniuz.keep("my memory", "deadbeef as well")
+    assert texts(geniuz.recall(None, geniuz.parse("deadbeef", [("mode", "words")]))) == {said}
+    assert geniuz.recall(None, geniuz.parse("deadbeef")).searched.folders == ("Work",)
 
 
 def test_a_database_that_lies_nowhere_in_particular_keeps_and_is_asked(

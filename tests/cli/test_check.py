@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from geniuzfs import runtime
+from geniuzfs.config import Config
 from geniuzfs.errors import EXIT_PROBLEMS
 from geniuzfs.model import ROOT
 from geniuzfs.store import tree
@@ -110,3 +112,11 @@ def test_a_folder_that_can_not_be_read_is_a_problem_and_not_left_out(broken: Pat
     assert done.returncode == EXIT_PROBLEMS
     assert "My memory: 0 problems\n" in done.stdout
     assert "work: can_be_read: file is not a database\nwork: 1 problem\n" in done.stdout
+
+
+def test_a_check_of_several_folders_tells_how_many_are_done(broken: Path) -> None:
+    geniuz = runtime.geniuz(Config.from_environment({"GENIUZ_HOME": str(broken)}))
+    geniuz.arranging.new("Work")
+    told: list[tuple[int, int]] = []
+    geniuz.check(None, repair=False, told=lambda done, of: told.append((done, of)))
+    assert told == [(1, 2), (2, 2)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from geniuzfs import cli, runtime
+from geniuzfs import runtime
 from geniuzfs.api import Geniuz
 from geniuzfs.config import Config
 from geniuzfs.errors import NotFound, UsageError
@@ -98,16 +98,6 @@ def test_what_can_not_be_kept_is_refused_in_one_line(
     assert done.stdout == ""
     assert done.stderr.startswith("geniuzfs: ")
     assert done.stderr.count("\n") == 1
-
-
-def test_every_command_is_listed_and_has_a_help(tmp_path: Path) -> None:
-    modules = {path.stem for path in Path(cli.__file__).parent.glob("[a-z]*.py")} - {"output"}
-    assert modules == set(cli._MODULES.values())
-    shown = run(tmp_path / "home", "--help").stdout
-    for command in set(cli._MODULES) - {"serve-model"}:
-        assert f"\n  {command} " in shown
-    assert "serve-model" not in shown
-    assert run(tmp_path / "home", "nonsense", exits=2).stdout == ""
 
 
 def test_processes_that_keep_at_once_lose_and_double_nothing(
@@ -210,6 +200,8 @@ def test_each_kind_of_recall_answers(tmp_path: Path) -> None:
     whole, child = "Who signs?\nAsked by the board.", "Priya signs in May."
     assert hits("--thread", root["uuid"][:4]) == hits("--thread", root["address"]) == [whole, child]
     assert hits(root["address"]) == hits(root["uuid"][:8]) == [whole]
+    asked = json.loads(run(home, "recall", "--thread", root["uuid"][:4], "--json").stdout)["query"]
+    assert asked == root["uuid"][:4]
     assert hits("--keyword", "board") == [whole]
     assert hits("--grep", "signs", "--grep", "board") == [whole]
     assert hits("--grep", "board") == ["Asked by the board."]

@@ -159,6 +159,13 @@ def test_a_folder_is_moved_whole_and_found_where_it_is_then(disks: Disks) -> Non
     database.close()
 
 
+def test_a_copy_to_another_disk_tells_how_far_it_is(far: Disks) -> None:
+    told: list[tuple[int, int]] = []
+    moving.move(far.home, far.folder(), far.shelf, lambda done, of: told.append((done, of)))
+    assert told[-1][0] == told[-1][1] > 0
+    assert told == sorted(told)
+
+
 def test_a_folder_comes_back_to_where_it_was(disks: Disks) -> None:
     disks.move()
     moving.move(disks.home, disks.folder(), disks.home)
