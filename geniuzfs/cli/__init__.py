@@ -49,7 +49,7 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in _BRIEF:
-            _collect_late()
+            _hurry()
         if cmd_name in _MODULES:
             importlib.import_module(f"geniuzfs.cli.{_MODULES[cmd_name]}")
         return super().get_command(ctx, cmd_name)
@@ -61,12 +61,14 @@ def cli() -> None:
     """Memories as files: mount your folders, write with any program, find by meaning."""
 
 
-def _collect_late() -> None:
+def _hurry() -> None:
     """What is imported stays: to look through it for garbage again and again took 30 ms of the
-    250 of `recall`, and to do so once more before the process ends another 30.
+    250 of `recall`, and to do so once more before the process ends another 30. The thread that
+    numpy starts for products of large matrices, which no question has, took 50 ms of the other CPU.
     """
     gc.set_threshold(_OBJECTS)
     atexit.register(gc.freeze)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def here() -> Path | None:
