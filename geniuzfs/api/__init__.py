@@ -123,6 +123,7 @@ class Geniuz:
         folders = [*seen.folders, *(copy for copies in seen.blocked for copy in copies)]
         nameless = [_nameless(path) for path, _reason in seen.left_out]
         checked: list[Checked] = []
+        told(0, len(folders) + len(nameless))
         for folder in [*folders, *nameless]:
             checked.append(self._check(folder, repair))
             told(len(checked), len(folders) + len(nameless))

@@ -12,7 +12,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import click
@@ -92,12 +92,17 @@ def progress(label: str, length: int = 1) -> "click._termui_impl.ProgressBar[int
 
 @contextmanager
 def telling(label: str) -> Iterator[Callable[[int, int], None]]:
-    """The same for what tells how much is done, and of how much."""
-    with progress(label) as bar:
+    """The same for what tells how much is done, and of how much, if it has anything to tell: no bar
+    for a single step.
+    """
+    with ExitStack() as ending:
+        bars: list[click._termui_impl.ProgressBar[int]] = []
 
         def told(done: int, of: int) -> None:
-            bar.length = max(of, 1)
-            bar.update(done - bar.pos)
+            if of > 1 and not bars:
+                bars.append(ending.enter_context(progress(label, of)))
+            for bar in bars:
+                bar.update(done - bar.pos)
 
         yield told
 

@@ -119,4 +119,4 @@ def test_a_check_of_several_folders_tells_how_many_are_done(broken: Path) -> Non
     geniuz.arranging.new("Work")
     told: list[tuple[int, int]] = []
     geniuz.check(None, repair=False, told=lambda done, of: told.append((done, of)))
-    assert told == [(1, 2), (2, 2)]
+    assert told == [(0, 2), (1, 2), (2, 2)]

@@ -13,6 +13,7 @@ import pytest
 from geniuzfs.cli import output
 from tests.cli.examples import World, world
 from tests.cli.program import start
+from tests.folders.killing import other_disk
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
@@ -91,6 +92,15 @@ def test_a_check_shows_how_far_it_is_and_says_ok_in_green(there: World) -> None:
     assert "100%" in said
     assert "Work       \x1b[32mok\x1b[0m\n" in said
     assert in_pipe(there, "check") == "My memory: 0 problems\nWork: 0 problems\n"
+
+
+def test_a_move_shows_how_much_is_copied_where_it_copies(there: World, tmp_path: Path) -> None:
+    assert "copying" not in on_terminal(there, "folder", "move", "Work", there.names["empty"])
+    with other_disk(tmp_path) as other:
+        said = on_terminal(there, "folder", "move", "Work", str(other))
+        assert "copying" in said
+        assert "100%" in said
+        assert f"moved: Work  {other / 'Work' / 'memory.db'}" in said
 
 
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
