@@ -7,7 +7,7 @@ import click
 
 from geniuzfs import runtime
 from geniuzfs.api.capturing import Captured
-from geniuzfs.cli import cli, here, output
+from geniuzfs.cli import cli, here, naming, output
 
 _TOLD = ("unreadable", "too large")
 """What was left out for these reasons is named, one a line: people would miss it."""
@@ -15,7 +15,7 @@ _TOLD = ("unreadable", "too large")
 
 @cli.command()
 @click.argument("paths", nargs=-1, required=True, type=Path, metavar="PATH...")
-@click.option("--in", "name", metavar="NAME", help="Into this folder.")
+@naming.in_folder("Into this folder.")
 @click.option("--into", metavar="DIR", help="Into this directory of it, which is made if need be.")
 @click.option("--as-memories", is_flag=True, help="Keep each text as a memory instead.")
 @click.option("--all", "everything", is_flag=True, help="What is ignored or temporary too.")
@@ -65,7 +65,7 @@ def capture(
         output.tell("left out: " + ", ".join(f"{n} {reason}" for reason, n in counted.items()))
     for one in captured.left_out:
         if one.reason in _TOLD:
-            click.echo(f"geniuzfs: left out, {one.reason}: {output.shown(one.path)}", err=True)
+            output.complain(f"left out, {one.reason}: {one.path}")
 
 
 def _line(captured: Captured, dry_run: bool) -> str:

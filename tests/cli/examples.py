@@ -21,6 +21,7 @@ from geniuzfs.embed import download, models
 from tests.embed.fake import tiny_model
 
 SUCCEEDS = {
+    "capture": "capture {big} --in Work",
     "check": "check",
     "completion": "completion bash",
     "folder add": "folder add {elsewhere}",
