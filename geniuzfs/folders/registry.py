@@ -83,7 +83,8 @@ def look(home: Path, clock: Clock) -> Seen:
         try:
             folder = Folder(path, _identity(path, home, clock))
         except (GeniuzError, OSError) as error:
-            left_out.append(LeftOut(path, str(error)))
+            if path.exists():  # else it was moved or put away at this moment
+                left_out.append(LeftOut(path, str(error)))
             continue
         found.setdefault(folder.identity.id, []).append(folder)
     single = [copies[0] for copies in found.values() if len(copies) == 1]

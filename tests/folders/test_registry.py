@@ -3,6 +3,7 @@
 import functools
 import shutil
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -147,3 +148,28 @@ def test_a_name_that_no_directory_can_have_is_replaced_by_the_directorys(
 ) -> None:
     made(tmp_path / "plain", name)
     assert _names(tmp_path) == ["plain"]
+
+
+def test_a_folder_that_is_moved_while_it_is_looked_at_is_not_called_unreadable(
+    tmp_path: Path,
+) -> None:
+    made(tmp_path / "one", "Lumen")
+    rounds, start = 200, threading.Barrier(2)
+
+    def move() -> None:
+        for number in range(rounds):
+            old, new = ("one", "two") if number % 2 == 0 else ("two", "one")
+            start.wait()
+            (tmp_path / old).rename(tmp_path / new)
+            start.wait()
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    seen = []
+    for _ in range(rounds):
+        start.wait()
+        seen.append(registry.look(tmp_path, CLOCK))
+        start.wait()
+    mover.join()
+    assert [one.left_out for one in seen if one.left_out] == []
+    assert [one.blocked for one in seen if one.blocked] == []
