@@ -62,6 +62,17 @@ def test_what_is_removed_is_gone_at_once_and_what_comes_is_there(
     assert asker.texts("delta")[0] == "Delta lives here."
 
 
+def test_where_all_text_is_gone_nothing_is_found(database: Database) -> None:
+    write(database, "one.md", "Alpha beta.")
+    learn(database)
+    remove(database, "one.md")  # its terms stand in their segment until that is merged
+    for question in ("alpha", "one", "beta mode:grep", "alpha mode:recent"):
+        assert Asker(database).texts(question) == []
+    write(database, "two.md", "Alpha gamma.")
+    learn(database)
+    assert Asker(database).texts("alpha") == ["Alpha gamma."]
+
+
 def test_a_heading_and_a_file_name_bring_in_what_stands_beneath_them(database: Database) -> None:
     write(database, "kitchen.md", "# Pancakes\n\nFlour, milk and two eggs.\n")
     write(database, "garden.md", "# Roses\n\nCut them in March.\n")
