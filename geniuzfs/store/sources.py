@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from geniuzfs.errors import NotFound
 from geniuzfs.model import ROOT, InodeNumber
+from geniuzfs.store import labels as of_file
 from geniuzfs.store import paths
+from geniuzfs.store.labels import LABEL
 from geniuzfs.store.memories import kept_ns
 from geniuzfs.store.passages import SourceId
 from geniuzfs.store.transactions import View
-
-LABEL = b"user.geniuz.label."
-"""What the names of labels among the extended attributes begin with."""
 
 
 class Filter(NamedTuple):
@@ -28,9 +27,9 @@ class Filter(NamedTuple):
 
 def within(view: View, directory: InodeNumber, path: str) -> InodeNumber:
     """What stands at `path` beneath `directory`. Raises NotFound."""
-    found = paths.find(view, path.encode("utf-8", "surrogateescape"), directory)
+    found = paths.find(view, _bytes(path), directory)
     if found is None:
-        raise NotFound(f"there is nothing at {path}")
+        raise NotFound(f"there is nothing at {path!r}")
     return found
 
 
@@ -43,7 +42,7 @@ def chosen(view: View, wanted: Filter) -> list[SourceId]:
     for key, value in wanted.labels:
         rows = view.rows(
             "SELECT inode FROM xattrs WHERE name = ? AND value = ?",
-            (LABEL + key.encode(), value.encode()),
+            (LABEL + _bytes(key), _bytes(value)),
         )
         labelled = {row[0] for row in rows}
         found = [row for row in found if row[1] in labelled]
@@ -109,18 +108,16 @@ def path(view: View, source: SourceId) -> bytes | None:
 
 
 def labels(view: View, source: SourceId) -> dict[str, str]:
-    """A file's labels: key → value."""
-    rows = view.rows(
-        "SELECT name, value FROM xattrs WHERE inode = (SELECT inode FROM sources WHERE id = ?)",
-        (source,),
-    )
-    return {
-        name[len(LABEL) :].decode("utf-8", "replace"): value.decode("utf-8", "replace")
-        for name, value in rows
-        if name.startswith(LABEL)
-    }
+    """A file's labels: key → value; none for a memory."""
+    row = view.row("SELECT inode FROM sources WHERE id = ?", (source,))
+    return {} if row is None or row[0] is None else of_file.labels(view, row[0])
 
 
 def _kept_ns(view: View, memory: str) -> int:
     row = view.row("SELECT created_at FROM memories WHERE memory_uuid = ?", (memory,))
     return 0 if row is None else kept_ns(row[0])
+
+
+def _bytes(asked: str) -> bytes:
+    """Names and values as they are stored: what is not UTF-8 is asked for as lone surrogates."""
+    return asked.encode("utf-8", "surrogateescape")

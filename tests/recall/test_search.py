@@ -122,6 +122,16 @@ def test_scope_time_and_labels_filter_first(
     assert len(found) == min(len(expected), 1 if "limit:1" in question else 9)
 
 
+def test_labels_that_are_no_utf_8_can_be_asked_for(database: Database) -> None:
+    write(database, "one.md", "one tree")
+    write(database, "two.md", "two trees")
+    with database.txn() as txn:
+        xattrs.put(txn, inode(database, "one.md"), b"user.geniuz.label.k\xfe", b"\xff", 1)
+    learn(database)
+    assert Asker(database).texts("tree label:k\udcfe=\udcff") == ["one tree"]
+    assert Asker(database).texts("tree label:k=\udcff") == []
+
+
 def test_a_directory_is_a_scope(database: Database, asker: Asker) -> None:
     write(database, "root.md", "a tree at the top")
     write(database, "sub/deep/er.md", "a tree below")

@@ -1,0 +1,30 @@
+"""Labels of files: the extended attributes whose names begin with LABEL."""
+
+from collections.abc import Mapping
+
+from geniuzfs.model import InodeNumber
+from geniuzfs.store import xattrs
+from geniuzfs.store.transactions import Txn, View
+
+LABEL = b"user.geniuz.label."
+"""What their names begin with."""
+
+
+def labels(view: View, inode: InodeNumber) -> dict[str, str]:
+    """Key → value, in the order of the keys; what is not UTF-8 is shown with U+FFFD."""
+    rows = view.rows("SELECT name, value FROM xattrs WHERE inode = ? ORDER BY name", (inode,))
+    return {
+        name[len(LABEL) :].decode("utf-8", "replace"): value.decode("utf-8", "replace")
+        for name, value in rows
+        if name.startswith(LABEL)
+    }
+
+
+def replace(txn: Txn, inode: InodeNumber, wanted: Mapping[str, str], now_ns: int) -> None:
+    """Have the file bear these labels and no others."""
+    attributes = {LABEL + key.encode(): value.encode() for key, value in wanted.items()}
+    for name in xattrs.names(txn, inode):
+        if name.startswith(LABEL) and name not in attributes:
+            xattrs.remove(txn, inode, name, now_ns)
+    for name, value in attributes.items():
+        xattrs.put(txn, inode, name, value, now_ns)
