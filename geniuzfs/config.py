@@ -94,6 +94,14 @@ class Config:
         return {**os.environ, "GENIUZ_HOME": str(self.home)}
 
 
+def here() -> Path | None:
+    """The current directory; None where it has been removed."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
+
+
 def _absolute(value: str | None, default: Path) -> Path:
     # Not resolve(): that would follow links, and could touch a mount that hangs.
     return Path(os.path.abspath(os.path.expanduser(value))) if value else default

@@ -2,8 +2,12 @@
 
 GeniuzError
 ├── UsageError               the request makes no sense as asked         EINVAL   2
+│   ├── BadPath              no path that a file can have
+│   └── NotText              the file's bytes are no text                EILSEQ
 ├── NotFound                 no such file, folder or memory              ENOENT   1
-├── AlreadyExists            the name is taken                           EEXIST   3
+├── Conflict                 what is there is not what was supposed      EEXIST   3
+│   ├── AlreadyExists        the name is taken
+│   └── Changed              the file is another than was read           EAGAIN
 ├── TreeError                the tree's rules forbid it                           3
 │   ├── NotADirectory                                                    ENOTDIR
 │   ├── IsADirectory                                                     EISDIR
@@ -34,9 +38,10 @@ GeniuzError
 ├── UnsafePlace              a place where a database or mount may not be EINVAL  2
 └── MountError               the kernel or fusermount3 refused           EIO      7
 
-The message is one line that says what to do next. `EXIT_PROBLEMS` is what a
-check exits with when it ran well and found something, `EXIT_INTERRUPTED` what
-a command does that was stopped from the keyboard.
+The message is one line that says what to do next. Programs know three of them by another name
+(`import geniuzfs`): InvalidRequest, NotFoundError and ConflictError. `EXIT_PROBLEMS` is what a
+check exits with when it ran well and found something, `EXIT_INTERRUPTED` what a command does that
+was stopped from the keyboard.
 """
 
 import errno
@@ -60,6 +65,16 @@ class UsageError(GeniuzError):
     exit_code = 2
 
 
+class BadPath(UsageError):
+    """No path of a file: nothing was stored."""
+
+
+class NotText(UsageError):
+    """The file holds something else than text: its bytes can be had."""
+
+    errno = errno.EILSEQ
+
+
 class NotFound(GeniuzError):
     """What was named does not exist."""
 
@@ -67,11 +82,21 @@ class NotFound(GeniuzError):
     exit_code = 1
 
 
-class AlreadyExists(GeniuzError):
-    """The name is taken; nothing was changed."""
+class Conflict(GeniuzError):
+    """What is there is not what the request supposed; nothing was changed."""
 
     errno = errno.EEXIST
     exit_code = 3
+
+
+class AlreadyExists(Conflict):
+    """The name is taken; nothing was changed."""
+
+
+class Changed(Conflict):
+    """The file is another than was read; nothing was changed: read it anew."""
+
+    errno = errno.EAGAIN
 
 
 class TreeError(GeniuzError):

@@ -2,17 +2,26 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from geniuzfs.api import Geniuz
-from geniuzfs.config import Config
+from geniuzfs.config import Config, here
 from geniuzfs.model import ModelId
 from geniuzfs.ports import Embedder, SystemClock, Vectors
+
+if TYPE_CHECKING:
+    from geniuzfs.api.opened import Opened
 
 
 def geniuz(config: Config | None = None) -> Geniuz:
     """The program as the environment wants it, or as `config` says."""
     config = config or Config.from_environment()
     return Geniuz(config, SystemClock(), _InTime(config))
+
+
+def opened(name: str | None = None) -> "Opened":
+    """The folder called `name`, or the one that is meant in the current directory, held open."""
+    return geniuz().opened(name, here=here(), owns=True)
 
 
 class _InTime:

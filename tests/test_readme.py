@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import geniuzfs
 from geniuzfs import errors
+from geniuzfs.api.files import Files
+from geniuzfs.api.opened import Opened
+from geniuzfs.api.sourced import SourcesOf
 from geniuzfs.folders.mounts import mount_at
 
 DAY = "2026-11-29"
@@ -51,6 +55,45 @@ def test_the_tour_prints_what_the_readme_shows(tmp_path: Path) -> None:
     today = re.compile(r"\d{4}-\d\d-\d\d(?=[],])")
     for (command, expected), output in zip(_transcript(), shown, strict=False):
         assert today.sub(DAY, output) == today.sub(DAY, expected), command
+
+
+def test_the_program_prints_what_the_readme_shows(tmp_path: Path) -> None:
+    block = re.search(r"```pycon\n(.*?)```", README, re.DOTALL)
+    assert block is not None
+    shown = re.sub(r"\d{4}-\d\d-\d\d(?=])", "...", block[1])
+    (tmp_path / "shown.txt").write_text(shown, "utf-8")
+    (tmp_path / "run").mkdir(mode=0o700)
+    done = subprocess.run(
+        [sys.executable, "-m", "doctest", "-o", "ELLIPSIS", str(tmp_path / "shown.txt")],
+        env={
+            "HOME": str(tmp_path),
+            "PATH": os.environ["PATH"],
+            "PYTHONUTF8": "1",
+            "XDG_RUNTIME_DIR": str(tmp_path / "run"),
+            "GENIUZ_EMBED_IDLE": "5",
+        },
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
+def test_every_call_of_a_program_is_in_the_readme() -> None:
+    table = re.search(r"\| call \| answer \| errors \|.*?\n\n", README, re.DOTALL)
+    assert table is not None
+    listed = set(re.findall(r"`mem\.([a-z_.]+)\(", table[0]))
+    calls = {name for name in vars(Opened) if not name.startswith("_")}
+    calls -= {"files_as", "folder"}  # of doors; a name, and no call
+    calls |= {f"files.{name}" for name in vars(Files) if not name.startswith("_")}
+    calls |= {f"sources.{name}" for name in vars(SourcesOf) if not name.startswith("_")}
+    assert listed == calls
+    assert set(re.findall(r"`([A-Z][A-Za-z]+)`", table[0])) - set(geniuzfs.__all__) == {
+        "None",
+        "True",
+        "False",
+    }
 
 
 def test_the_test_command_is_the_one_that_ci_runs() -> None:

@@ -24,7 +24,7 @@ from geniuzfs.ports import Clock, Embedder
 from geniuzfs.recall import query as queries
 from geniuzfs.recall import render
 from geniuzfs.recall.hits import Answer
-from geniuzfs.recall.query import Format, Query
+from geniuzfs.recall.query import Query
 from geniuzfs.store import counts, tree
 from geniuzfs.store.connection import Database
 from geniuzfs.store.copying import Told
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from geniuzfs.api.asking import Asking
     from geniuzfs.api.capturing import Captured
     from geniuzfs.api.learning import Learning
+    from geniuzfs.api.opened import Opened
 
 _WAIT_SECONDS = 5.0
 """For another's lock, where nobody else is kept waiting meanwhile."""
@@ -226,13 +227,16 @@ class Geniuz:
         folders = self._asked(name, wanted, here, everywhere)
         return self._asking.ask([Asked(folder, ROOT) for folder in folders], query)
 
+    def ask(self, folder: Folder, query: Query) -> Answer:
+        """Answer from one folder."""
+        return self._asking.ask([Asked(folder, ROOT)], query)
+
     def answer(self, scope: Scope, query: str) -> bytes:
         """What reading `.recall/<query>` gives, in the format it asks for. Raises UsageError."""
         parsed = self.parse(query)
         answer = self._asking.ask(self._scope(scope), parsed)
-        if parsed.format is Format.JSON:
-            return render.json(answer).encode()
-        return render.text(answer, show_folder=scope.folder is None).encode()
+        show_folder = scope.folder is None
+        return render.written(answer, parsed.format, show_folder=show_folder).encode()
 
     def found(self, scope: Scope, query: str) -> list[bytes]:
         """The files of the same answer, best first, each once: paths from the folder's top, or
@@ -263,16 +267,39 @@ class Geniuz:
 
     def learning(self, name: str | None) -> "Learning":
         """Learns one folder, or all of them: see there. Raises NotFound."""
-        from geniuzfs.api.learning import Learning
-
         if name is None:
-            return Learning(self._learned, self._open_patiently, self._embedder)
+            return self.learning_of(self._learned)
         id_ = self.folder(name).identity.id
 
         def alone() -> list[Folder]:
             return [folder for folder in self.folders() if folder.identity.id == id_]
 
-        return Learning(alone, self._open_patiently, self._embedder)
+        return self.learning_of(alone)
+
+    def learning_of(self, folders: Callable[[], list[Folder]]) -> "Learning":
+        """Learns the folders that `folders` names at the time."""
+        from geniuzfs.api.learning import Learning
+
+        return Learning(folders, self._open_patiently, self._embedder)
+
+    def opened(self, name: str | None, *, here: Path | None = None, owns: bool = False) -> "Opened":
+        """The folder that is meant (Arranging.meant, which says what it raises), held open. Close
+        it before this; where it `owns` this, both are closed by that.
+        """
+        from geniuzfs.api.connections import Connections
+        from geniuzfs.api.opened import Opened
+
+        self.begin()
+        meant = self.arranging.meant(name, here)
+
+        def find() -> Folder:
+            listed = {folder.identity.id: folder for folder in self.folders()}
+            found = listed.get(meant.identity.id, meant)  # GENIUZ_DB may name one that is nowhere
+            if not found.path.exists():
+                raise NotFound("the folder is gone")
+            return found
+
+        return Opened(self, Connections(meant, find, self._open_patiently), owns=owns)
 
     def close(self) -> None:
         """Give back what questions have opened."""

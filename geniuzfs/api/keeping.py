@@ -7,7 +7,7 @@ guess which of several is meant.
 
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from geniuzfs.addresses import SHORT, Address, address
 from geniuzfs.errors import Moved, NotFound, StoreFault, UsageError
@@ -17,6 +17,8 @@ from geniuzfs.store import memories
 from geniuzfs.store.connection import Database
 
 Open = Callable[[Folder], Database]
+
+T = TypeVar("T")
 
 _PAUSES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 """Seconds between looking for a folder that is on its way and looking again."""
@@ -36,7 +38,7 @@ class Held(NamedTuple):
         return f"{self.folder.identity.id[:SHORT]}:{self.memory.id[:SHORT].upper()}"
 
 
-def wherever(find_: Callable[[], Folder], use: Callable[[Folder], Held]) -> Held:
+def wherever(find_: Callable[[], Folder], use: Callable[[Folder], T]) -> T:
     """What `use` gives of the folder that `find_` finds. A folder that is moved between the two, or
     while it is looked for, is looked for again: a move is seen for some milliseconds.
     """

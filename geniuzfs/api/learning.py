@@ -87,9 +87,10 @@ class Learning:
             with folder.database.txn() as txn:
                 passages.everything_again(txn)
 
-    def until_done(self) -> Iterator[Progress]:
+    def until_done(self, patience: float = MODEL_SECONDS) -> Iterator[Progress]:
         """Tell how much is due, again and again, until that is nothing, or nothing more can be
-        done without a model. Where another process learns a folder, wait for it.
+        done without a model. Where another process learns a folder, wait for it; `patience`: how
+        many seconds for a sign of the model when that one gets no further.
         """
         before: Progress | None = None
         with closing(Waking(None)) as waking:
@@ -103,7 +104,9 @@ class Learning:
                     return
                 if not worked:
                     self._claim()
-                    self._others_note = self._model_note() if progress == before else ""
+                    self._others_note = ""
+                    if progress == before:
+                        self._others_note = self._model_note(min(patience, MODEL_SECONDS))
                     before = progress
                     waking.wait(LOOK_SECONDS)
 
@@ -136,10 +139,10 @@ class Learning:
         worked = [self._held[id_].learner.step() for id_ in self._mine]
         return any(worked)
 
-    def _model_note(self) -> str:
+    def _model_note(self, seconds: float) -> str:
         """Why another process, which learns in our place, gets no vectors; "" while it may."""
         try:
-            self._embedder.query("?", self._embedder.model(), MODEL_SECONDS)
+            self._embedder.query("?", self._embedder.model(), seconds)
         except TooLate:
             return ""
         except ModelUnavailable as error:

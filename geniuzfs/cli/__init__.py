@@ -9,11 +9,11 @@ import gc
 import importlib
 import os
 import sys
-from pathlib import Path
 
 import click
 
 from geniuzfs import __version__
+from geniuzfs.config import here as here
 from geniuzfs.errors import EXIT_INTERRUPTED, GeniuzError
 
 PROGRAM = "geniuzfs"
@@ -69,14 +69,6 @@ def _hurry() -> None:
     gc.set_threshold(_OBJECTS)
     atexit.register(gc.freeze)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-
-def here() -> Path | None:
-    """The directory that a command is run in; None where it has been removed."""
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        return None
 
 
 def main() -> None:

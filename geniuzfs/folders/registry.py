@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from geniuzfs.errors import FolderError, GeniuzError, NotFound, TwoCopies, Unfinished
+from geniuzfs.errors import FolderError, GeniuzError, NotFound, TwoCopies, Unfinished, UnsafePlace
 from geniuzfs.folders import mounts, places
 from geniuzfs.model import FolderId, Identity
 from geniuzfs.ports import Clock
@@ -136,8 +136,13 @@ def file_in(directory: Path) -> Path:
 
 
 def begin(home: Path, clock: Clock) -> None:
-    """Make the data directory and its first folder where there is none; twice at once is safe."""
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Make the data directory and its first folder where there is none; twice at once is safe.
+    Raises UnsafePlace where there can be no directory.
+    """
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnsafePlace(f"{home} can't be the data directory: {error.strerror}") from error
     if not file_in(home).exists():
         Database.open(home / FILE, create=True).close()
         _identity(home / FILE, home, clock)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from json import dumps
 
 from geniuzfs.recall.hits import Answer, Hit, Searched
-from geniuzfs.recall.query import Mode
+from geniuzfs.recall.query import Format, Mode
 
 TEXT_MAX = 4_000
 """Characters of a hit's text that are shown, unless all are asked for; of the rest, the number.
@@ -40,6 +40,11 @@ _WAYS = {
     Mode.RANDOM: "at random",
     Mode.RECENT: "newest first",
 }
+
+
+def written(answer: Answer, form: Format, *, show_folder: bool = False) -> str:
+    """The answer in the form that was asked for."""
+    return json(answer) if form is Format.JSON else text(answer, show_folder=show_folder)
 
 
 def text(

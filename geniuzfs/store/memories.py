@@ -154,6 +154,12 @@ def page(view: View, after: int, limit: int) -> list[Numbered]:
     return [Numbered(number, _memory(row)) for number, *row in rows]
 
 
+def count(view: View) -> int:
+    """How many there are."""
+    number: int = view.row("SELECT count(*) FROM memories")[0]
+    return number
+
+
 def newest_ns(view: View) -> int:
     """When the newest memory was kept, as in kept_ns; 0 where there is none."""
     row = view.row("SELECT created_at FROM memories ORDER BY created_at DESC LIMIT 1")

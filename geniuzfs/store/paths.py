@@ -54,6 +54,33 @@ def files_beneath(view: View, directory: InodeNumber) -> list[InodeNumber]:
     return [row[0] for row in rows]
 
 
+def named_beneath(
+    view: View, directory: InodeNumber, prefix: bytes
+) -> list[tuple[bytes, InodeNumber]]:
+    """Every regular file whose path, relative to `directory`, begins with `prefix`, which has no
+    slash: (path, inode) for each of its names, in the order of the paths' bytes.
+    """
+    # In a damaged tree, whose directories may stand in a ring, the length ends it.
+    directories = view.rows(
+        "WITH RECURSIVE below (number, path) AS (VALUES (?1, x'') UNION ALL"
+        " SELECT inode, CAST(path || name || x'2F' AS BLOB)"
+        " FROM below CROSS JOIN entries ON parent = below.number"
+        " WHERE length(path) <= 4096 AND (path <> x'' OR substr(name, 1, ?2) = ?3)"
+        " AND (SELECT mode & 61440 FROM inodes WHERE inodes.number = inode) = 16384)"
+        " SELECT number, path FROM below",
+        (directory, len(prefix), prefix),
+    )
+    found: list[tuple[bytes, InodeNumber]] = []
+    for number, above in directories:
+        rows = view.rows(
+            "SELECT name, inode FROM entries WHERE parent = ?"
+            " AND (SELECT mode & 61440 FROM inodes WHERE number = inode) = 32768",
+            (number,),
+        )
+        found += [(above + name, inode) for name, inode in rows if above or name.startswith(prefix)]
+    return sorted(found)
+
+
 def rules(view: View) -> list[tuple[bytes, InodeNumber]]:
     """Every .geniuzignore: the path of the directory that it is for, and its own inode."""
     rows = view.rows("SELECT parent, inode FROM entries WHERE name = x'2E67656E69757A69676E6F7265'")

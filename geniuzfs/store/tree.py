@@ -77,7 +77,7 @@ def child(view: View, parent: InodeNumber, name: bytes) -> Inode | None:
 
 
 def listing(view: View, parent: InodeNumber, after: int, limit: int) -> list[Entry]:
-    """Up to `limit` entries whose id is above `after`, in the order of their ids."""
+    """Up to `limit` entries (all: -1) whose id is above `after`, in the order of their ids."""
     rows = view.rows(
         "SELECT id, name, inode FROM entries WHERE parent = ? AND id > ? ORDER BY id LIMIT ?",
         (parent, after, limit),
