@@ -9,7 +9,7 @@ from geniuzfs import runtime
 from geniuzfs.cli import cli, here, naming, output
 from geniuzfs.errors import UsageError
 from geniuzfs.recall import render
-from geniuzfs.recall.query import LONGEST, Format, Mode
+from geniuzfs.recall.query import LONGEST, Mode
 
 
 @cli.command()
@@ -90,10 +90,7 @@ def recall(
     if thread is not None:
         query = query._replace(asked=thread)
     answer = geniuz.recall(name, query, here=place, everywhere=everywhere)
-    if query.format is Format.JSON:
-        written = render.json(answer)
-    else:
-        written = render.text(answer, show_folder=name is None, beside=_dim)
+    written = render.written(answer, query.format, show_folder=name is None, beside=_dim)
     # As bytes: notes are UTF-8, whatever the terminal's locale says.
     click.echo(written.encode(), nl=False)
 

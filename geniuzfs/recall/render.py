@@ -42,9 +42,17 @@ _WAYS = {
 }
 
 
-def written(answer: Answer, form: Format, *, show_folder: bool = False) -> str:
-    """The answer in the form that was asked for."""
-    return json(answer) if form is Format.JSON else text(answer, show_folder=show_folder)
+def written(
+    answer: Answer,
+    form: Format,
+    *,
+    show_folder: bool = False,
+    beside: Callable[[str], str] = str,
+) -> str:
+    """The answer in the form that was asked for; the others as in `text`."""
+    if form is Format.JSON:
+        return json(answer)
+    return text(answer, show_folder=show_folder, beside=beside)
 
 
 def text(
