@@ -7,11 +7,12 @@ stands. Raises StoreFull, ReadOnly and StoreFault.
 
 import contextlib
 import errno
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from geniuzfs.errors import ReadOnly, StoreError, StoreFault, StoreFull
+from geniuzfs.errors import Busy, ReadOnly, StoreError, StoreFault, StoreFull
 
 _ERRORS: dict[int | None, type[StoreError]] = {
     errno.ENOSPC: StoreFull,
@@ -49,6 +50,51 @@ def write(path: Path, text: str) -> None:
                 os.unlink(new)
             raise
     sync(path.parent)
+
+
+@contextlib.contextmanager
+def staged(path: Path) -> Iterator[Path]:
+    """A new file beside `path`, which has that name when the block has ended well; else it is
+    removed. Raises Busy as `scratch` does.
+    """
+    with scratch(_new(path)) as new:
+        yield new
+        sync(new)
+        rename(new, path)
+
+
+@contextlib.contextmanager
+def scratch(path: Path) -> Iterator[Path]:
+    """An empty file at `path`, for the owner alone, removed at the end unless it was renamed. One
+    that a killed process has left is taken over; Busy is raised while another process has it.
+    """
+    with translating(path), open(path, "ab", opener=_for_the_owner) as file:
+        _claim(path, file.fileno())
+        file.truncate(0)
+        try:
+            yield path
+        finally:
+            if _is_at(path, file.fileno()):
+                path.unlink(missing_ok=True)
+
+
+def _claim(path: Path, descriptor: int) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise Busy(f"another process is writing {path}: try again when it is done") from error
+    except OSError as error:  # a disk that knows no such locks: then nobody is asked
+        if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise
+    if not _is_at(path, descriptor):  # renamed or removed by who had it
+        raise Busy(f"another process was writing {path}: try again")
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def rename(old: Path, new: Path) -> None:

@@ -14,6 +14,7 @@ from geniuzfs.addresses import Address, address
 from geniuzfs.api import keeping
 from geniuzfs.api.arranging import Arranging
 from geniuzfs.api.asked import Asked
+from geniuzfs.api.copies import Copies
 from geniuzfs.api.keeping import Held
 from geniuzfs.config import Config
 from geniuzfs.errors import Busy, NotFound, StoreDamaged, UsageError
@@ -74,6 +75,7 @@ class Geniuz:
         self.clock = clock
         self._embedder = embedder
         self.arranging = Arranging(config, clock)
+        self.copies = Copies(config, clock, self.arranging)
         self._by_id: dict[FolderId, Folder] = {}
         self._asks: Asking | None = None
         self._making = Lock()

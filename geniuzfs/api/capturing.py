@@ -30,7 +30,7 @@ AT_ONCE_BYTES = 1024 * 1024
 LOG_PAGES = 4_000
 """Pages (16 MiB) in the write-ahead log that start a checkpoint: without a mount nobody does."""
 
-_MADE = b"user.geniuz.state"
+MADE_ATTRIBUTE = b"user.geniuz.state"
 """An attribute that a mount makes up: it is no one's to keep."""
 
 _NAMED = 5
@@ -137,7 +137,7 @@ def _read(wanted: Iterable[Wanted], limit: int, done: Captured) -> Iterator[_Pre
 def _prepare(wanted: Wanted, limit: int) -> _Prepared:
     path = wanted.found.path
     attributes = disk.attributes(path)
-    attributes.pop(_MADE, None)
+    attributes.pop(MADE_ATTRIBUTE, None)
     if stat.S_ISREG(wanted.found.mode):
         return _Prepared(wanted, attributes, content=disk.read(path, limit))
     if stat.S_ISLNK(wanted.found.mode):

@@ -21,15 +21,19 @@ COMPLETING = "_GENIUZFS_COMPLETE"
 """The variable by which a shell's script asks what could come next."""
 
 _MODULES = {
+    "backup": "backup",
     "capture": "capture",
     "check": "check",
     "completion": "completion",
+    "export": "export",
     "folder": "folder",
+    "import": "imports",
     "keep": "keep",
     "learn": "learn",
     "model": "model",
     "mount": "mount",
     "recall": "recall",
+    "restore": "restore",
     "serve-model": "serve",
     "status": "status",
     "umount": "umount",

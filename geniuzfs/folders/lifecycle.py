@@ -35,7 +35,7 @@ def new(
     check_name(name)
     parent = home if within is None else existing(within)
     with places.alone(home):
-        _check_free(registry.look(home, clock), name)
+        check_free(registry.look(home, clock), name)
         directory = free_directory(parent, name)
         with durable.translating(directory):
             directory.mkdir(mode=0o700)
@@ -81,7 +81,7 @@ def rename(home: Path, clock: Clock, folder: Folder, name: str) -> Folder:
     with places.alone(home):
         seen = registry.look(home, clock)
         others = [one for one in seen.folders if one.identity.id != folder.identity.id]
-        _check_free(seen._replace(folders=others), name)
+        check_free(seen._replace(folders=others), name)
         _write(folder, "name", name)
     return folder._replace(identity=folder.identity._replace(name=name))
 
@@ -149,6 +149,14 @@ def check_name(name: str) -> None:
         )
 
 
+def check_free(seen: Seen, name: str) -> None:
+    """Raises AlreadyExists where a folder has that name."""
+    copies = [copy for copies in seen.blocked for copy in copies]
+    for folder in (*seen.folders, *copies):
+        if registry.same_name(folder.name, name):
+            raise AlreadyExists(f"{folder.name!r} is the name of {folder.path}: choose another")
+
+
 def free_directory(within: Path, name: str) -> Path:
     """A directory that is not there yet, called as the folder is or nearly so."""
     for number in count(1):
@@ -207,13 +215,6 @@ def existing(given: Path) -> Path:
     return place
 
 
-def _check_free(seen: Seen, name: str) -> None:
-    copies = [copy for copies in seen.blocked for copy in copies]
-    for folder in (*seen.folders, *copies):
-        if registry.same_name(folder.name, name):
-            raise AlreadyExists(f"{folder.name!r} is the name of {folder.path}: choose another")
-
-
 def _check_new(seen: Seen, folder: Folder) -> None:
     """Raises AlreadyExists when the folder is here, or its name."""
     for other in (*seen.folders, *(copy for copies in seen.blocked for copy in copies)):
@@ -221,7 +222,7 @@ def _check_new(seen: Seen, folder: Folder) -> None:
             raise AlreadyExists(
                 f"{folder.path} is the folder {other.name!r}, which is here as {other.path}"
             )
-    _check_free(seen, folder.name)
+    check_free(seen, folder.name)
 
 
 def _write(folder: Folder, key: str, value: str) -> None:

@@ -206,6 +206,8 @@ def _identity(path: Path, home: Path, clock: Clock) -> Identity:
         elsewhere = copying.moved_to(database.view)
         if elsewhere is not None:
             raise FolderError(f"it is what a move to {elsewhere} has left")
+        if copying.backed_up_at(database.view) is not None:
+            raise FolderError("it is a backup: geniuzfs restore makes a folder of it")
         known = meta.identity(database.view)
         if known is None:
             with database.txn() as txn:

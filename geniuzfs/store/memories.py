@@ -67,9 +67,7 @@ def keep(txn: Txn, content: str, gist: str | None, parent: str | None, now_ns: i
         datetime.fromtimestamp(now_ns // 10**9, UTC).strftime(_TIME),
         id_ if found is None else found.id,
     )
-    payload = json.dumps(
-        {"content": kept.content, "gist": kept.gist}, ensure_ascii=False, separators=(",", ":")
-    )
+    payload = packed(kept.content, kept.gist)
     # The time is given and not left to the column's default: Geniuz makes that of 'now', 'utc',
     # which some SQLite shifts by the machine's zone.
     txn.run(
@@ -102,6 +100,53 @@ def _text(text: str) -> str:
 def made_gist(content: str) -> str:
     """The gist of a memory that was given none: its beginning."""
     return content if len(content) <= GIST_MAX else content[: GIST_MAX - 3] + "..."
+
+
+# Carrying from one file to another
+
+
+class Row(NamedTuple):
+    """A memory's row, whatever tool made it; its number is its place in the order of keeping."""
+
+    number: int
+    id: str
+    payload: str
+    created_at: str
+    parent: str | None
+
+
+def rows(view: View, after: int, limit: int) -> list[Row]:
+    """The next `limit` rows after number `after`, in the order of keeping."""
+    found = view.rows(
+        "SELECT rowid, memory_uuid, CAST(payload AS TEXT), CAST(created_at AS TEXT), parent_uuid"
+        " FROM memories WHERE rowid > ? ORDER BY rowid LIMIT ?",
+        (after, limit),
+    )
+    return list(map(Row._make, found))
+
+
+def read(row: Row) -> Memory:
+    """What a row says."""
+    return _memory((row.id, row.payload, row.created_at, row.parent or row.id))
+
+
+def bring(txn: Txn, row: Row) -> bool:
+    """Put a row down as it is, but for its number; False: a memory of that ID is here. Raises
+    UsageError for what can't be one.
+    """
+    if txn.row("SELECT 1 FROM memories WHERE memory_uuid = ?", (row.id,)):
+        return False
+    txn.run(
+        "INSERT INTO memories (memory_uuid, payload, created_at, parent_uuid) VALUES (?, ?, ?, ?)",
+        row[1:],
+    )
+    return True
+
+
+def packed(content: str, gist: str) -> str:
+    """The payload of a memory."""
+    said = {"content": content, "gist": gist}
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
 
 
 # Finding

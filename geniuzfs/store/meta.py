@@ -32,6 +32,12 @@ def identify(txn: Txn, new: Identity) -> Identity:
     return new
 
 
+def get(view: View, key: str) -> str | None:
+    """The value of one key; None where it is not there."""
+    row = view.row("SELECT value FROM _meta WHERE key = ?", (key,))
+    return None if row is None or row[0] is None else str(row[0])
+
+
 def put(txn: Txn, key: str, value: str) -> None:
     """Set one of the keys of the folder's identity."""
     txn.run(

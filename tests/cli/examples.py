@@ -21,9 +21,11 @@ from geniuzfs.embed import download, models
 from tests.embed.fake import tiny_model
 
 SUCCEEDS = {
+    "backup": "backup {empty}",
     "capture": "capture {big} --in Work",
     "check": "check",
     "completion": "completion bash",
+    "export": "export {empty} --in Work",
     "folder add": "folder add {elsewhere}",
     "folder archive": "folder archive Work",
     "folder describe": "folder describe 'All of it' --in Work",
@@ -34,6 +36,7 @@ SUCCEEDS = {
     "folder rename": "folder rename Work Office",
     "folder restore": "folder restore Old",
     "folder use": "folder use Work",
+    "import": "import {archive} --as Plans",
     "keep": "keep Tea at four. -p {memory}",
     "learn": "learn --in Work",
     "model download": "model download paraphrase-multilingual-MiniLM-L12-v2",
@@ -41,6 +44,7 @@ SUCCEEDS = {
     "model use": "model use {model}",
     "mount": "mount {mount}",
     "recall": "recall --keyword tea",
+    "restore": "restore {backup}",
     "status": "status",
     "umount": "umount {mount}",
 }
@@ -99,9 +103,24 @@ def world(directory: Path) -> World:
         "empty": str(empty),
         "model": str(tiny_model(directory / "tiny")),
         "mount": str(directory / "mount"),
+        "backup": str(_backed_up(geniuz, directory / "work.geniuz")),
+        "archive": str(_exported(geniuz, directory / "work.tar")),
         "big": str(_of_size(directory / "big.md", 1_900_000)),
     }
     return World(directory, geniuz, names)
+
+
+def _backed_up(geniuz: Geniuz, path: Path) -> Path:
+    (made,) = geniuz.copies.backups().backup(
+        path, "Work", lambda _: nullcontext(lambda done, of: None)
+    )
+    return made.path
+
+
+def _exported(geniuz: Geniuz, path: Path) -> Path:
+    work = geniuz.folder("Work")
+    geniuz.copies.exchange().export(work, path, lambda done, of: None, packed=False)
+    return path
 
 
 def _of_size(path: Path, size: int) -> Path:
