@@ -1,4 +1,4 @@
-"""Copies of folders: backups and archives. Each is imported when it is first asked for."""
+"""Copies of folders: backups, archives, replicas. Each is imported when it is first asked for."""
 
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ from geniuzfs.ports import Clock
 if TYPE_CHECKING:
     from geniuzfs.api.backups import Backups
     from geniuzfs.api.exchange import Exchange
+    from geniuzfs.api.replicating import Replicating
 
 
 class Copies:
@@ -30,3 +31,9 @@ class Copies:
         from geniuzfs.api.exchange import Exchange
 
         return Exchange(self._config, self._clock, self._arranging)
+
+    def replicating(self) -> "Replicating":
+        """Has folders replicated as they change, and brings them back from there."""
+        from geniuzfs.api.replicating import Replicating
+
+        return Replicating(self._config.home, self._clock, self._arranging)

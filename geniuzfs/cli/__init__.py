@@ -33,6 +33,7 @@ _MODULES = {
     "model": "model",
     "mount": "mount",
     "recall": "recall",
+    "replica": "replica",
     "restore": "restore",
     "serve-model": "serve",
     "status": "status",

@@ -1,4 +1,4 @@
-"""A copy of a folder becomes a folder: a backup, or what was exported.
+"""A copy of a folder becomes a folder: a backup, what a replica holds, what was exported.
 
 Hides: where it lies until it is one. Promises: it appears whole or not at all, killed at any step;
 no folder that is here is written to. A folder whose identity is not here comes back as itself;

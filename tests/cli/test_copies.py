@@ -1,4 +1,4 @@
-"""`geniuzfs backup`, `restore`, `export` and `import`: what they say and exit with."""
+"""`geniuzfs backup`, `restore`, `export`, `import` and `replica`: what they say and exit with."""
 
 import io
 import json
@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from geniuzfs import runtime
 from geniuzfs.cli import main
+from geniuzfs.config import Config
+from geniuzfs.folders import replicas
 
 
 class Done(NamedTuple):
@@ -103,9 +106,13 @@ def test_what_can_not_be_is_said_in_one_line(commands: Commands, tmp_path: Path)
         ("backup", tmp_path, "--in", "nobody"): 1,
         ("backup", tmp_path / "none" / "x", "--in", "lumen"): 1,
         ("restore",): 2,
+        ("restore", there, "--from", "file:///x"): 2,
+        ("restore", there, "--in", "lumen"): 2,
         ("restore", there): 6,
         ("restore", tmp_path / "none"): 1,
         ("restore", commands.home / "memory.db"): 10,
+        ("restore", "--from", "nowhere"): 2,
+        ("restore", "--from", "file:///x", "--at", "once"): 2,
         ("export", there): 3,
         ("export", "-", "--json"): 2,
         ("export", tmp_path / "x", "--in", "nobody"): 1,
@@ -115,8 +122,26 @@ def test_what_can_not_be_is_said_in_one_line(commands: Commands, tmp_path: Path)
         ("import", there, "--in", "nobody"): 1,
         ("import", there, "--as", "lumen"): 3,
         ("import", there, "--as", ".x"): 2,
+        ("replica", "run", "nowhere"): 2,
     }
     before = sorted(commands.home.iterdir())
     assert {words: commands.refused(*words) for words in lines} == lines
     assert sorted(commands.home.iterdir()) == before
     assert there.read_text() == "mine"
+
+
+def test_every_folder_has_a_place_of_its_own_in_a_replica(commands: Commands) -> None:
+    folders = commands.told("folder", "list")["folders"]
+    url = "s3://bucket/notes/?region=x"
+    geniuz = runtime.geniuz(Config.from_environment({"GENIUZ_HOME": str(commands.home)}))
+    told = json.loads(replicas.configuration(geniuz.folders(), url, commands.home))
+    assert [(one["path"], one["replica"]["url"], one["meta-path"]) for one in told["dbs"]] == [
+        (
+            one["path"],
+            f"s3://bucket/notes/{one['uuid']}?region=x",
+            str(commands.home / ".replica" / one["uuid"]),
+        )
+        for one in folders
+    ]
+    told = json.loads(replicas.configuration(geniuz.folders(), "file:///a%20b", commands.home))
+    assert told["dbs"][0]["replica"]["path"] == f"/a b/{folders[0]['uuid']}"
