@@ -27,6 +27,7 @@ _MODULES = {
     "completion": "completion",
     "export": "export",
     "folder": "folder",
+    "forget": "forget",
     "import": "imports",
     "keep": "keep",
     "learn": "learn",

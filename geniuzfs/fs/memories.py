@@ -37,7 +37,6 @@ from geniuzfs.errors import (
     UsageError,
 )
 from geniuzfs.fs import gists, xattrs
-from geniuzfs.fs.attrs import TIMEOUT
 from geniuzfs.fs.faults import handler
 from geniuzfs.fs.places import MEMORIES, Places
 from geniuzfs.fs.virtual import VIRTUAL, Directory, Virtual, Virtuals, shown
@@ -49,6 +48,9 @@ from geniuzfs.store import memories
 
 KEPT = VIRTUAL + (1 << 51)
 """Their numbers, and those of their handles, start here: all in the 53 bits of a double."""
+
+KEPT_SECONDS = 1.0
+"""How long the kernel may believe that a memory is there."""
 
 DRAFT_MAX = 4 * memories.CONTENT_MAX
 """Bytes of a new memory: more can't be as many characters as are kept."""
@@ -328,8 +330,8 @@ class Memories:
 
     def _shown(self, node: Virtual) -> EntryAttributes:
         attributes = shown(node, self._places.owner(node.scope), node.time_ns)
-        if isinstance(node, File):  # it never changes
-            attributes.entry_timeout = attributes.attr_timeout = TIMEOUT
+        if isinstance(node, File):  # it never changes, and is gone only when it is forgotten
+            attributes.entry_timeout = attributes.attr_timeout = KEPT_SECONDS
         return attributes
 
     def _grow(self, draft: Draft, size: int) -> None:

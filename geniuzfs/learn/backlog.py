@@ -174,6 +174,8 @@ class Backlog:
         key, lesson = prepared
         if key.inode is not None and not passages.is_due(txn, key.inode, since_ns):
             return []
+        if key.memory is not None and not passages.is_memory_due(txn, key.memory):
+            return []  # learned by another process, or forgotten, meanwhile
         new: list[tuple[PassageId, Terms]] = []
         if lesson is not None:
             txn.run("SAVEPOINT lesson")

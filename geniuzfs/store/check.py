@@ -41,6 +41,7 @@ RULES: tuple[Callable[[View], Iterator[Found]], ...] = (
     learned.passages_are_indexed,
     learned.passages_have_vectors,
     invariants.references_hold,
+    invariants.erasures_are_finished,
 )
 
 

@@ -161,6 +161,29 @@ class Database:
         finally:
             self._connection.set_busy_timeout(self._wait_ms)
 
+    # Erasing. What SQLite deletes stands in gaps of pages, in free pages and in the log until
+    # something else is written there.
+
+    def overwrite_deleted(self) -> None:
+        """Have what this connection deletes from now on overwritten with zeros."""
+        self.view.row("PRAGMA secure_delete = ON")
+
+    def rewrite(self) -> None:
+        """Write the whole file anew, without free pages and with zeros in the gaps: by way of a
+        temporary file and the log, each as large as it. Nobody else commits meanwhile, for 9 s a
+        GB; a crash leaves the file as it was. Raises Busy and StoreFull.
+        """
+        self.view.row("VACUUM")
+
+    def empty_log(self) -> None:
+        """Copy all of the WAL into the database, sync it, and cut the WAL to nothing. Raises Busy
+        while somebody reads an older state: then the log may still hold it.
+        """
+        try:
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.Error as error:
+            raise translated(error) from error
+
     def close(self) -> None:
         """Close it; the last one of all processes copies the WAL into the database. What
         was committed stays, even where this raises StoreFault.

@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from geniuzfs.model import CHUNK, ROOT
-from geniuzfs.store import mends, schema
+from geniuzfs.store import forgetting, mends, schema
 from geniuzfs.store.mends import DIRECTORY, FILE, Mend, sql
 from geniuzfs.store.transactions import View
 
@@ -85,6 +85,15 @@ def memories_can_be_read(view: View) -> Iterator[Found]:
         " OR json_type(payload, '$.gist') IS NOT 'text' ELSE 1 END"
     ):
         yield Found(f"memory {uuid} is not JSON with a content and a gist")
+
+
+def erasures_are_finished(view: View) -> Iterator[Found]:
+    """What was forgotten is erased. A transaction can't do that: `geniuzfs forget` does."""
+    since = forgetting.unfinished(view)
+    if since is not None:
+        yield Found(
+            f"what was forgotten at {since} is removed and not all erased: run geniuzfs forget"
+        )
 
 
 def references_hold(view: View) -> Iterator[Found]:

@@ -129,6 +129,11 @@ def is_due(view: View, inode: InodeNumber, since_ns: int) -> bool:
     )
 
 
+def is_memory_due(view: View, memory: str) -> bool:
+    """Whether the memory is still due, and there."""
+    return view.row("SELECT 1 FROM due_memories WHERE memory = ?", (memory,)) is not None
+
+
 def done(txn: Txn, key: Key) -> None:
     """The source is not due any more."""
     if key.inode is not None:

@@ -81,6 +81,16 @@ def named_beneath(
     return sorted(found)
 
 
+def all_beneath(view: View, number: InodeNumber) -> list[InodeNumber]:
+    """`number` and every inode beneath it, each once."""
+    rows = view.rows(
+        "WITH RECURSIVE below (number) AS (VALUES (?) UNION"
+        " SELECT inode FROM entries JOIN below ON parent = number) SELECT number FROM below",
+        (number,),
+    )
+    return [row[0] for row in rows]
+
+
 def rules(view: View) -> list[tuple[bytes, InodeNumber]]:
     """Every .geniuzignore: the path of the directory that it is for, and its own inode."""
     rows = view.rows("SELECT parent, inode FROM entries WHERE name = x'2E67656E69757A69676E6F7265'")

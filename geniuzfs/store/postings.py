@@ -235,26 +235,43 @@ class Step(NamedTuple):
     parts: list[tuple[int, Postings]]
     last: bool
 
-    def write(self, txn: Txn, id_: int | None) -> int:
-        """Write it; `id_` is what the step before returned (None: this is the first)."""
+    def write(self, txn: Txn, id_: int | None) -> int | None:
+        """Write it; `id_` is what the step before returned (None: this is the first). Where another
+        process was faster, or has erased some of it (`erase_gone`), nothing more is written: what
+        this was worked out from may name texts that were forgotten since.
+        """
+        stands = id_ is None or txn.row("SELECT 1 FROM segments WHERE id = ?", (id_,)) is not None
+        if not stands or not all(_is_listed(txn, old) for old in self.merged.of):
+            if id_ is not None:
+                txn.run("DELETE FROM segments WHERE id = ?", (id_,))
+            return id_
         if id_ is None:
             id_ = _announce(txn, self.merged.passages, self.buckets, ready=False)
         for number, part in self.parts:
             if len(part.keys):
                 _write(txn, id_, number, part)
         if self.last:
-            here = sum(_is_listed(txn, old) for old in self.merged.of)
-            if here < len(self.merged.of):  # another process was faster
-                txn.run("DELETE FROM segments WHERE id = ?", (id_,))
-                return id_
             txn.run("UPDATE segments SET ready = 1 WHERE id = ?", (id_,))
             for old in self.merged.of:
                 txn.run("DELETE FROM segments WHERE id = ?", (old,))
         return id_
 
 
+def holds_gone(view: View, id_: int) -> bool:
+    """Whether a segment lists passages that are gone."""
+    return not _said(view, segment(view, id_).passages).all()
+
+
+def erase_gone(txn: Txn, id_: int) -> None:
+    """Write a segment anew without the passages that are gone, and drop what is half written."""
+    drop_unfinished(txn)
+    written: int | None = None
+    for step in merge(txn, [id_]).steps():
+        written = step.write(txn, written)
+
+
 def drop_unfinished(txn: Txn) -> None:
-    """Remove what a crash left half written. Only for the one process that merges."""
+    """Remove what a crash left half written; a merge that is under way is given up by it."""
     txn.run("DELETE FROM segments WHERE ready = 0")
 
 

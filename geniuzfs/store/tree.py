@@ -8,7 +8,7 @@ another process may have changed the tree since. Permissions are the kernel's.
 """
 
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from geniuzfs.errors import (
@@ -175,6 +175,24 @@ def remove(
     txn.run("DELETE FROM entries WHERE parent = ? AND name = ?", (parent, name))
     _touch_parent(txn, parent, now_ns, -1 if directory else 0)
     return _unlinked(txn, found, now_ns, losing)
+
+
+def remove_all(txn: Txn, numbers: Sequence[InodeNumber], now_ns: int) -> None:
+    """Take away these inodes with all their names, wherever those are. They must be whole: with a
+    directory goes everything beneath it.
+    """
+    parents: dict[InodeNumber, int] = {}
+    for number in numbers:
+        found = inode(txn, number)
+        links = 1 if found is not None and stat.S_ISDIR(found.mode) else 0
+        for (parent,) in txn.rows("SELECT parent FROM entries WHERE inode = ?", (number,)):
+            parents[parent] = parents.get(parent, 0) + links
+        txn.run("DELETE FROM entries WHERE inode = ?", (number,))
+    for number in numbers:
+        txn.run("DELETE FROM inodes WHERE number = ?", (number,))
+        parents.pop(number, None)
+    for parent, links in parents.items():
+        _touch_parent(txn, parent, now_ns, -links)
 
 
 def rename(

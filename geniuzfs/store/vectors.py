@@ -153,6 +153,23 @@ def thin(txn: Txn, model: ModelKey) -> bool:
     return False
 
 
+def erase_gone(txn: Txn) -> None:
+    """Write the blocks anew that hold vectors that are gone."""
+    for id_, model, through in txn.rows("SELECT id, model, through FROM blocks"):
+        codes = _block(txn, id_)
+        kept = np.array(
+            [
+                txn.row("SELECT 1 FROM vectors WHERE passage = ? AND model = ?", (passage, model))
+                is not None
+                for passage in codes.passages.tolist()
+            ],
+            np.bool_,
+        )
+        if not kept.all():
+            txn.run("DELETE FROM blocks WHERE id = ?", (id_,))
+            _write(txn, model, through, codes.only(kept), id_)
+
+
 def blocks(view: View, model: ModelKey) -> list[int]:
     """The numbers of the model's blocks, oldest first."""
     return [

@@ -1,4 +1,4 @@
-"""Processes that are killed amid a move or a capture, and another disk for a folder to go to."""
+"""Processes that are killed amid what they do, and another disk for a move to go to."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -49,9 +49,11 @@ def loop_disk(beside: Path) -> Iterator[Path]:
         yield place
 
 
-def killed_at(step: int, run: Callable[[], object]) -> bool:
-    """Run it in a process of its own that is killed before its line number `step`; False when it
-    came to its end first.
+def killed_at(
+    step: int, run: Callable[[], object], steps: Collection[str | None] = frozenset(STEPS)
+) -> bool:
+    """Run it in a process of its own that is killed before its line number `step`, of the files
+    `steps` alone; False when it came to its end first.
     """
     with warnings.catch_warnings():
         # Newer Pythons warn of the threads of others: none of them holds a lock that is used here.
@@ -65,7 +67,7 @@ def killed_at(step: int, run: Callable[[], object]) -> bool:
             met: Counter[tuple[str, int]] = Counter()
 
             def trace(frame: FrameType, event: str, _argument: Any) -> Any:
-                if frame.f_code.co_filename not in STEPS:
+                if frame.f_code.co_filename not in steps:
                     return None
                 line = (frame.f_code.co_filename, frame.f_lineno)
                 if event == "line" and met[line] < TIMES:
@@ -81,5 +83,5 @@ def killed_at(step: int, run: Callable[[], object]) -> bool:
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         return True
-    assert os.WEXITSTATUS(status) == 0, "the move itself failed"
+    assert os.WEXITSTATUS(status) == 0, "it failed by itself"
     return False
