@@ -17,10 +17,10 @@ from geniuzfs.api.asked import Asked
 from geniuzfs.api.copies import Copies
 from geniuzfs.api.keeping import Held
 from geniuzfs.config import Config
-from geniuzfs.errors import Busy, NotFound, StoreDamaged, UsageError
+from geniuzfs.errors import Busy, NotFound, UsageError
 from geniuzfs.folders import mounts, registry
 from geniuzfs.folders.registry import Folder as Folder
-from geniuzfs.model import ROOT, FolderId, Identity, InodeNumber, Problem, Scope
+from geniuzfs.model import ROOT, FolderId, Identity, InodeNumber, Scope
 from geniuzfs.ports import Clock, Embedder
 from geniuzfs.recall import query as queries
 from geniuzfs.recall import render
@@ -33,6 +33,7 @@ from geniuzfs.store.copying import Told
 if TYPE_CHECKING:
     from geniuzfs.api.asking import Asking
     from geniuzfs.api.capturing import Captured
+    from geniuzfs.api.checking import Checked
     from geniuzfs.api.forgetting import Forgotten
     from geniuzfs.api.learning import Learning
     from geniuzfs.api.opened import Opened
@@ -59,14 +60,6 @@ class FolderStatus(NamedTuple):
             f" {counted.passages} passages learned, {counted.due} files and"
             f" {counted.awaiting} passages to be learned"
         )
-
-
-class Checked(NamedTuple):
-    """What a check of one folder found first, and what of it a repair has left."""
-
-    folder: Folder
-    problems: list[Problem]
-    left: list[Problem]
 
 
 class Geniuz:
@@ -116,22 +109,27 @@ class Geniuz:
         return database
 
     def check(
-        self, name: str | None, *, repair: bool, told: Told = lambda done, of: None
-    ) -> list[Checked]:
+        self,
+        name: str | None,
+        *,
+        repair: bool,
+        rebuild: bool = False,
+        told: Told = lambda done, of: None,
+    ) -> "list[Checked]":
         """Look for broken invariants in one folder, or in all, those too that can't be
-        opened any more; with `repair` mend what can be. `told`: how many folders are done, and of
-        how many. Raises NotFound for the name.
+        opened any more; with `repair` mend what can be, with `rebuild` have all that was learned
+        made anew besides. `told`: how many folders are done, and of how many. Raises NotFound.
         """
-        seen = self.arranging.seen()
-        if name is not None:
-            return [self._check(registry.named(seen, name), repair)]
-        folders = [*seen.folders, *(copy for copies in seen.blocked for copy in copies)]
-        nameless = [_nameless(path) for path, _reason in seen.left_out]
+        from geniuzfs.api import checking
+
+        now_ns, folders = self.clock.now_ns(), self._to_check(name)
         checked: list[Checked] = []
-        told(0, len(folders) + len(nameless))
-        for folder in [*folders, *nameless]:
-            checked.append(self._check(folder, repair))
-            told(len(checked), len(folders) + len(nameless))
+        told(0, len(folders))
+        for folder in folders:
+            mend = repair or rebuild
+            one = checking.repair(folder, now_ns, rebuild=rebuild) if mend else checking.look(folder)
+            checked.append(one)
+            told(len(checked), len(folders))
         return checked
 
     def status(self) -> list[FolderStatus]:
@@ -395,6 +393,18 @@ class Geniuz:
     def _open_patiently(self, folder: Folder) -> Database:
         return self.open(folder, wait=_WAIT_SECONDS)
 
+    def _to_check(self, name: str | None) -> list[Folder]:
+        seen = self.arranging.seen()
+        nameless = [
+            Folder(one.path, Identity(FolderId(""), one.name, "", ""))
+            for one in seen.left_out
+            if one.path.is_file()
+        ]
+        if name is not None:
+            hidden = [one for one in nameless if registry.same_name(one.name, name)]
+            return hidden or [registry.named(seen, name)]
+        return [*seen.folders, *(copy for copies in seen.blocked for copy in copies), *nameless]
+
     def _make_root(self, database: Database) -> None:
         uid, gid = self.config.owner
         try:
@@ -418,23 +428,3 @@ class Geniuz:
             )
         finally:
             database.close()
-
-    def _check(self, folder: Folder, repair: bool) -> Checked:
-        from geniuzfs.store import check
-
-        try:
-            database = Database.open(folder.path)
-            try:
-                with database.snapshot() as view:
-                    problems = list(check.problems(view))
-                left = check.repair(database, self.clock.now_ns()) if repair else problems
-            finally:
-                database.close()
-        except StoreDamaged as error:
-            problems = left = [Problem("can_be_read", str(error), mendable=False)]
-        return Checked(folder, problems, left)
-
-
-def _nameless(path: Path) -> Folder:
-    """A folder whose file can't say its name: it has that of its directory."""
-    return Folder(path, Identity(FolderId(""), path.parent.name, "", ""))

@@ -13,7 +13,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from geniuzfs.errors import FolderError, GeniuzError, NotFound, TwoCopies, Unfinished, UnsafePlace
+from geniuzfs.errors import (
+    FolderError,
+    GeniuzError,
+    NotFound,
+    StoreDamaged,
+    StoreFault,
+    TwoCopies,
+    Unfinished,
+    UnsafePlace,
+)
 from geniuzfs.folders import mounts, places
 from geniuzfs.model import FolderId, Identity
 from geniuzfs.ports import Clock
@@ -42,10 +51,14 @@ class Folder(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A file that might be a folder's and is not listed, and why, in one line."""
+    """A file that might be a folder's and is not listed, and why, in one line; `name`: what the
+    folder would be called if it did not say, `kind`: the error of whoever names it.
+    """
 
     path: Path
     reason: str
+    name: str = ""
+    kind: type[GeniuzError] = FolderError
 
 
 class Waiting(NamedTuple):
@@ -68,7 +81,7 @@ class Seen(NamedTuple):
     def warnings(self) -> list[str]:
         """What is not listed, a line each."""
         copies = [f"{_twice(copies)}, so neither is used" for copies in self.blocked]
-        left_out = [f"{path} is left out: {reason}" for path, reason in self.left_out]
+        left_out = [f"{one.path} is left out: {one.reason}" for one in self.left_out]
         return copies + left_out + [reason for _name, reason in self.waiting]
 
 
@@ -79,12 +92,18 @@ def look(home: Path, clock: Clock) -> Seen:
     known = places.read(home)
     found: dict[FolderId, list[Folder]] = {}
     left_out: list[LeftOut] = []
+    for directory in directories(home, known.added):
+        path = directory / FILE
+        if path.is_dir() and not path.is_symlink():
+            reason = "it is a directory and no database"
+            left_out.append(LeftOut(path, reason, _given(path, home), StoreDamaged))
     for path in files(home, known.added):
         try:
             folder = Folder(path, _identity(path, home, clock))
         except (GeniuzError, OSError) as error:
             if path.exists():  # else it was moved or put away at this moment
-                left_out.append(LeftOut(path, str(error)))
+                kind = type(error) if isinstance(error, GeniuzError) else StoreFault
+                left_out.append(LeftOut(path, str(error), _given(path, home), kind))
             continue
         found.setdefault(folder.identity.id, []).append(folder)
     single = [copies[0] for copies in found.values() if len(copies) == 1]
@@ -109,6 +128,9 @@ def named(seen: Seen, name: str) -> Folder:
     for moving, reason in seen.waiting:
         if same_name(moving, name):
             raise Unfinished(reason)
+    for path, reason, given, kind in seen.left_out:
+        if same_name(given, name):
+            raise kind(f"{path} can't be used: {reason}")
     known = ", ".join(repr(folder.name) for folder in seen.folders)
     raise NotFound(f"no folder is called {name!r}; there is {known or 'none yet'}")
 
@@ -200,7 +222,7 @@ def _below(place: Path, table: list[mounts.Mount]) -> list[Path]:
 
 
 def _identity(path: Path, home: Path, clock: Clock) -> Identity:
-    name = FIRST if path.parent == home else path.parent.name
+    name = _given(path, home)
     database = Database.open(path)
     try:
         elsewhere = copying.moved_to(database.view)
@@ -217,6 +239,11 @@ def _identity(path: Path, home: Path, clock: Clock) -> Identity:
     if known.name in ("", ".", "..") or "/" in known.name or "\0" in known.name:
         return known._replace(name=name)
     return known
+
+
+def _given(path: Path, home: Path) -> str:
+    """What a folder is called that has not been given a name."""
+    return FIRST if path.parent == home else path.parent.name
 
 
 def _with_names_of_their_own(

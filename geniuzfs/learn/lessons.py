@@ -136,7 +136,7 @@ def _of_text(view: View, text: str, found: list[Passage], title: str, source: st
             above = f"{title}\n{heading}"
             context = _hash("context", source, str(run), above)
             wanted[context] = above, True
-        own = _hash("passage", passage.text)
+        own = passage_hash(passage.text)
         wanted[own] = passage.text, False
         said.append(
             Said(
@@ -164,6 +164,11 @@ def _says_something(text: str) -> bool:
     projects' documentation, and they took places among the first ten.
     """
     return _SIGN.search(_TAG.sub("", text)) is not None
+
+
+def passage_hash(text: str) -> bytes:
+    """What a passage of this text is known by."""
+    return _hash("passage", text)
 
 
 def _hash(*parts: str) -> bytes:

@@ -51,12 +51,17 @@ def problems(view: View) -> Iterator[Problem]:
         yield Problem(rule, found.detail, found.mend is not None)
 
 
-def repair(database: Database, now_ns: int) -> list[Problem]:
+def repair(
+    database: Database, now_ns: int, met: Callable[[View, list[Problem]], None] | None = None
+) -> list[Problem]:
     """Mend what can be mended, in rounds, since one mend may bring up the next problem;
-    each round is one transaction. Returns what is left.
+    each round is one transaction. Returns what is left. `met` is told what each round finds, before
+    it is mended.
     """
+    met = met or (lambda _view, _problems: None)
     with database.snapshot() as view:
         left = list(problems(view))
+        met(view, left)
     for _ in RULES:
         if not any(problem.mendable for problem in left):
             break
@@ -65,6 +70,7 @@ def repair(database: Database, now_ns: int) -> list[Problem]:
         before = left
         with database.snapshot() as view:
             left = list(problems(view))
+            met(view, left)
         if left == before:
             break
     return left

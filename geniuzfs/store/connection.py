@@ -11,16 +11,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
+from urllib.parse import quote
 
 import apsw
 
-from geniuzfs.errors import Busy, NotFound, StoreFault
+from geniuzfs.errors import Busy, NotFound, StoreDamaged, StoreFault
 from geniuzfs.model import Change, InodeNumber
 from geniuzfs.store import schema
-from geniuzfs.store.transactions import Snapshot, Txn, View, translated
+from geniuzfs.store.transactions import Snapshot, Txn, View, leave_log, translated
 
 NEWS_LIMIT = 100_000
 """Changes that are reported one by one; of more, the reader drops all it cached."""
+
+_IDENTITY = "SELECT value FROM _meta WHERE key = 'uuid'"
 
 CHANGES_KEPT = 100_000
 """Rows of `changes` that pruning leaves."""
@@ -68,6 +71,7 @@ class Database:
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
         if not create and not path.exists():
             raise NotFound(f"no database at {path}")
+        _check_not_emptied(path)
         try:
             connection = apsw.Connection(str(path), flags=flags, statementcachesize=256)
         except apsw.Error as error:
@@ -75,6 +79,7 @@ class Database:
         try:
             # Opening waits even where the caller will not: another may be closing or migrating.
             connection.set_busy_timeout(5_000)
+            _check_ours(path, connection)
             _configure(connection)
             schema.migrate(Txn(connection))
             try:
@@ -83,6 +88,7 @@ class Database:
                 raise NotFound(f"{path} was moved at this moment: try again") from error
         except BaseException:
             with suppress(apsw.Error):  # of two errors, the first tells more
+                leave_log(connection)
                 connection.close()
             raise
 
@@ -184,6 +190,10 @@ class Database:
         except apsw.Error as error:
             raise translated(error) from error
 
+    def leave_log(self) -> None:
+        """Have close() leave the WAL as it is: what is damaged is not made worse by it."""
+        leave_log(self._connection)
+
     def close(self) -> None:
         """Close it; the last one of all processes copies the WAL into the database. What
         was committed stays, even where this raises StoreFault.
@@ -241,6 +251,45 @@ class Database:
         if self._on_large_wal is not None and pages > self._wal_limit:
             self._on_large_wal()
         return apsw.SQLITE_OK
+
+
+def _check_ours(path: Path, connection: apsw.Connection) -> None:
+    """Before anything is written: raises StoreDamaged for what is no database of a folder, or has
+    the log of another one. Taken in, that log would leave neither.
+    """
+    log = path.with_name(path.name + "-wal")
+    other = f"{log.name} beside it is not its log: move that away, or try geniuzfs check --repair"
+    logged = log.exists() and log.stat().st_size > 0
+    view = View(connection)
+    try:
+        schema.check_ours(view)
+    except StoreDamaged as error:
+        if logged and _without_log(path, "SELECT count(*) FROM sqlite_schema"):
+            raise StoreDamaged(other) from error
+        raise
+    if logged and (row := _without_log(path, _IDENTITY)) and view.row(_IDENTITY) != row:
+        raise StoreDamaged(other)
+
+
+def _without_log(path: Path, sql: str) -> object:
+    """The first row of what the file says without its log; None where that can't be told."""
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    try:
+        bare = apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags)
+        try:
+            return bare.execute(sql).fetchone()
+        finally:
+            bare.close()
+    except apsw.Error:
+        return None
+
+
+def _check_not_emptied(path: Path) -> None:
+    """Raises StoreDamaged: of an empty file SQLite makes a new one, and throws its log away."""
+    log = path.with_name(path.name + "-wal")
+    # The log first: who makes a new file begins it when the file is written.
+    if log.exists() and log.stat().st_size and path.exists() and not path.stat().st_size:
+        raise StoreDamaged(f"the file is empty, and its log is not: put a copy of {path} back")
 
 
 def _configure(connection: apsw.Connection) -> None:

@@ -3,7 +3,7 @@
 All of it can be made anew from files and memories, so everything here has a mend.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -114,6 +114,26 @@ def passages_have_vectors(view: View) -> Iterator[Found]:
             f"passage {id_} has no vector and waits for none",
             sql("INSERT INTO awaits (passage) VALUES (?)", id_),
         )
+
+
+def rebuild(txn: Txn, hash_of: Callable[[str], bytes]) -> None:
+    """Have all that was learned made anew: the index and the blocks now, from the texts; the texts
+    by the next who learns, from files and memories. Vectors that make sense, of texts that have
+    the hash they should have, are kept; the others are asked for again.
+    """
+    for id_, hash_, text in txn.rows("SELECT id, hash, text FROM passages WHERE context = 0"):
+        if hash_of(text) != hash_:
+            txn.run(
+                "DELETE FROM sources WHERE id IN (SELECT source FROM teaches WHERE passage = ?)",
+                (id_,),
+            )
+    for id_, vector in txn.rows("SELECT id, vector FROM vectors"):
+        numbers = np.frombuffer(vector[: len(vector) // 2 * 2], "<f2").astype(np.float32)
+        if not 0.9 < float(np.linalg.norm(numbers)) < 1.1:  # NaN is not either
+            txn.run("DELETE FROM vectors WHERE id = ?", (id_,))
+    txn.run("DELETE FROM blocks")
+    passages.everything_again(txn)
+    postings.drop_all(txn)
 
 
 def _index(ids: list[int], txn: Txn, _now_ns: int) -> None:

@@ -12,12 +12,16 @@ from typing import NamedTuple
 import apsw
 
 from geniuzfs.errors import StoreDamaged, TooNew
-from geniuzfs.store.transactions import Txn
+from geniuzfs.store.transactions import Txn, View
 
 RECORD = "INSERT INTO migrations (number, name) VALUES (?, ?)"
 
 
 _SIGNALS = "signals.sql"
+
+
+_OURS = {"_meta", "memories", "signals", "inodes", "migrations"}
+"""A file has one of these tables at least, from whenever it is."""
 
 
 class SchemaFile(NamedTuple):
@@ -51,6 +55,14 @@ def objects() -> dict[str, str]:
         return {name: sql for name, sql in named if not name.startswith("sqlite_")}
     finally:
         connection.close()
+
+
+def check_ours(view: View) -> None:
+    """Raises StoreDamaged for a database of some other program: nothing is put into it."""
+    rows = view.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    names = {row[0] for row in rows}
+    if names and not names & _OURS:
+        raise StoreDamaged("it is a database of another program")
 
 
 def migrate(txn: Txn) -> None:

@@ -24,6 +24,8 @@ from geniuzfs.errors import (
     UsageError,
 )
 
+_NO_TEXT = "a text in the database is none: geniuzfs check --repair saves what can be read"
+
 SEALED = "this folder is somewhere else now"
 """How what a sealed file says begins (store.copying)."""
 
@@ -42,7 +44,6 @@ _ERRORS: tuple[tuple[type[apsw.Error], type[GeniuzError]], ...] = (
     (apsw.CantOpenError, StoreFault),
     (apsw.IOError, StoreFault),
     (apsw.PermissionsError, StoreFault),
-    (apsw.CorruptError, StoreDamaged),
     (apsw.NotADBError, StoreDamaged),
     (apsw.ConnectionClosedError, Stale),  # the mount has let go of a folder that is gone
 )
@@ -57,10 +58,21 @@ def translated(error: apsw.Error) -> Exception:
         return _CONSTRAINTS.get(extended, UsageError)(str(error))
     if extended == apsw.SQLITE_IOERR_SHMSIZE:  # the one that hides a full disk
         return StoreFull(str(error))
+    if isinstance(error, apsw.CorruptError):
+        return StoreDamaged(f"{error}: geniuzfs check --repair saves what can be read")
+    if isinstance(error, apsw.SQLError) and str(error).startswith("no such table: "):
+        return StoreDamaged(f"{error}: geniuzfs check --repair makes it anew")
     for theirs, ours in _ERRORS:
         if isinstance(error, theirs):
             return ours(str(error))
     return error
+
+
+def leave_log(connection: apsw.Connection) -> None:
+    """Have the log stay as it is when this is closed, be it the last one: what is damaged, or has
+    the log of something else, is not made worse by looking at it.
+    """
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
 
 class View:
@@ -76,15 +88,21 @@ class View:
         """The first row, a tuple, or None."""
         try:
             return self._execute(sql, values).fetchone()
-        except apsw.Error as error:
-            raise translated(error) from error
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise self._told(error) from error
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """Every row, each a tuple."""
         try:
             return self._execute(sql, values).fetchall()
-        except apsw.Error as error:
-            raise translated(error) from error
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise self._told(error) from error
+
+    def _told(self, error: apsw.Error | UnicodeDecodeError) -> Exception:
+        told = translated(error) if isinstance(error, apsw.Error) else StoreDamaged(_NO_TEXT)
+        if isinstance(told, StoreDamaged):
+            leave_log(self._connection)
+        return told
 
 
 class Snapshot(View):
@@ -113,8 +131,8 @@ class Txn(View):
         """Carry out one statement, or several, that return nothing."""
         try:
             self._execute(sql, values)
-        except apsw.Error as error:
-            raise translated(error) from error
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise self._told(error) from error
 
     def inserted(self) -> int:
         """The rowid of the last INSERT (not of one that a trigger made)."""

@@ -91,10 +91,11 @@ def test_the_command_prints_one_json_object(broken: Path) -> None:
     }
     done = run(broken, "check", "--json")
     assert done.returncode == EXIT_PROBLEMS
-    assert checked(done) == {"folder": "My memory", "problems": [problem], "left": [problem]}
+    found = {"folder": "My memory", "problems": [problem], "lost": [], "kept": None}
+    assert checked(done) == {**found, "left": [problem]}
     done = run(broken, "check", "--json", "--repair", "--in", "my MEMORY")
     assert done.returncode == 0
-    assert checked(done) == {"folder": "My memory", "problems": [problem], "left": []}
+    assert checked(done) == {**found, "left": []}
 
 
 def test_the_command_repairs_in_as_many_rounds_as_it_takes(broken: Path) -> None:
@@ -111,7 +112,8 @@ def test_a_folder_that_can_not_be_read_is_a_problem_and_not_left_out(broken: Pat
     done = run(broken, "check", "--repair")
     assert done.returncode == EXIT_PROBLEMS
     assert "My memory: 0 problems\n" in done.stdout
-    assert "work: can_be_read: file is not a database\nwork: 1 problem\n" in done.stdout
+    assert "work: can_be_read: file is not a database\nwork: repair: it is no" in done.stdout
+    assert (broken / "work" / "memory.db").read_bytes() == b"no database " * 1000
 
 
 def test_a_check_of_several_folders_tells_how_many_are_done(broken: Path) -> None:
