@@ -9,13 +9,13 @@ the answer says that it was not asked. No transaction is open while the model wo
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from threading import Lock
 from typing import NamedTuple
 
 from geniuzfs.addresses import Address, address
 from geniuzfs.api.asked import Asked as Asked
-from geniuzfs.errors import ModelUnavailable, NotFound, StoreError
+from geniuzfs.errors import ModelUnavailable, NotFound, StoreDamaged, StoreError
 from geniuzfs.folders.registry import Folder
 from geniuzfs.learn.backlog import Backlog
 from geniuzfs.model import FolderId, InodeNumber, ModelId
@@ -64,9 +64,36 @@ class Asking:
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="question")
 
     def ask(self, asked: Sequence[Asked], query: Query) -> Answer:
-        """The answer. Raises NotFound for a path and for an address that is not there, and what
-        opening a folder raises.
+        """The answer; of several folders those that are damaged are left out of it, which it says.
+        Raises NotFound for a path and for an address that is not there, and what opening a folder
+        raises.
         """
+        try:
+            return self._answered(asked, query)
+        except StoreDamaged:
+            sound, damaged = self._told_apart(asked, query)
+            if not sound:
+                raise
+        answer = self._answered(sound, query)
+        return answer._replace(searched=answer.searched._replace(left_out=tuple(damaged)))
+
+    def _told_apart(
+        self, asked: Sequence[Asked], query: Query
+    ) -> tuple[list[Asked], list[tuple[str, str]]]:
+        """The folders that can answer, and why the others can't: each is asked alone."""
+        sound: list[Asked] = []
+        damaged: list[tuple[str, str]] = []
+        for each in asked:
+            try:
+                with suppress(NotFound):  # a path may be in another one
+                    self._answered([each], query)
+            except StoreDamaged as error:
+                damaged.append((each.folder.name, str(error)))
+            else:
+                sound.append(each)
+        return sound, damaged
+
+    def _answered(self, asked: Sequence[Asked], query: Query) -> Answer:
         wanted = address(query.text) if query.means_a_memory() else None
         if wanted is not None and (answer := self._named(asked, query, wanted)) is not None:
             return answer

@@ -56,10 +56,11 @@ def lacking(view: View, limit: int) -> list[tuple[MemoryId, str]]:
 
 
 def put(txn: Txn, memory: MemoryId, vector: Vector) -> None:
-    """Give a memory its vector, unless it has been given one meanwhile."""
+    """Give a memory its vector, unless it has been given one or was forgotten meanwhile."""
     txn.run(
-        "INSERT OR IGNORE INTO memory_embeddings (memory_uuid, embedding) VALUES (?, ?)",
-        (memory, vector.astype("<f4").tobytes()),
+        "INSERT OR IGNORE INTO memory_embeddings (memory_uuid, embedding)"
+        " SELECT memory_uuid, ? FROM memories WHERE memory_uuid = ?",
+        (vector.astype("<f4").tobytes(), memory),
     )
 
 

@@ -179,6 +179,14 @@ def test_what_can_not_be_saved_is_left_as_it_is_and_said(home: Path, damage: Dam
     assert "The first folder" in run(home, "recall", "--keyword", "folder goes on").stdout
 
 
+def test_a_question_to_all_folders_is_answered_by_those_that_are_sound(home: Path) -> None:
+    SAVED["what was learned is missing"](home / "Work" / "memory.db")
+    done = run(home, "recall", "--keyword", "folder goes on")
+    assert done.returncode == 0
+    assert "The first folder goes on." in done.stdout
+    assert "Work left out: no such table: " in done.stdout.splitlines()[-1]
+
+
 @pytest.mark.parametrize("name", ["a text", "newer"])
 def test_a_mount_of_it_alone_says_why_not(home: Path, name: str) -> None:
     work = home / "Work" / "memory.db"

@@ -1,6 +1,7 @@
 """`geniuzfs forget` beneath a live mount that learns, with others who write."""
 
 import os
+import pty
 import sqlite3
 import subprocess
 import sys
@@ -139,3 +140,17 @@ def test_a_path_in_a_mount_of_all_folders_names_its_folder(tmp_path: Path) -> No
         assert '"folder": "Lumen", "forgotten": "a note", "files": 1' in done.stdout
         assert listed(mount.root / "Lumen") == []
         assert (mount.root / "My memory" / "a note").read_text() == "kept\n"
+
+
+def test_on_a_terminal_it_asks_first(mount: Learned) -> None:
+    note = mount.root / "asked too.md"
+    note.write_text("Asked.\n")
+    for answer, is_there in ((b"n\n", True), (b"y\n", False)):
+        ours, theirs = pty.openpty()
+        process = mount.started("forget", str(note), stdin=theirs)
+        os.write(ours, answer)
+        _, error = process.communicate()
+        assert error.startswith("Erase asked too.md of 'My memory' (1 file) for good? [y/N]:")
+        assert note.exists() == is_there
+        os.close(ours)
+        os.close(theirs)

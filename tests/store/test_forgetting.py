@@ -11,6 +11,7 @@ from geniuzfs.errors import Busy, NotFound, ReadOnly, UsageError
 from geniuzfs.model import ROOT, MemoryId
 from geniuzfs.store import (
     check,
+    embeddings,
     forgetting,
     memories,
     postings,
@@ -241,3 +242,13 @@ def test_what_is_kept_has_its_payload_untouched(folder: Database) -> None:
     assert before == folder.view.row(
         "SELECT payload, created_at FROM memories WHERE memory_uuid = ?", (leaf,)
     )
+
+
+def test_a_vector_that_comes_for_a_memory_that_was_forgotten_meanwhile_is_dropped(
+    folder: Database,
+) -> None:
+    id_ = keep(folder, SECRET)
+    forget_memory(folder, id_)
+    with folder.txn() as txn:
+        embeddings.put(txn, id_, np.ones(384, np.float32))
+    assert folder.view.row("SELECT count(*) FROM memory_embeddings") == (0,)
