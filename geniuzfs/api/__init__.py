@@ -127,7 +127,9 @@ class Geniuz:
         told(0, len(folders))
         for folder in folders:
             mend = repair or rebuild
-            one = checking.repair(folder, now_ns, rebuild=rebuild) if mend else checking.look(folder)
+            one = (
+                checking.repair(folder, now_ns, rebuild=rebuild) if mend else checking.look(folder)
+            )
             checked.append(one)
             told(len(checked), len(folders))
         return checked

@@ -2,13 +2,16 @@
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from geniuzfs import runtime
-from geniuzfs.api.checking import Checked
 from geniuzfs.cli import cli, naming, output
 from geniuzfs.errors import EXIT_PROBLEMS
+
+if TYPE_CHECKING:
+    from geniuzfs.api.checking import Checked
 
 
 @cli.command()
@@ -37,7 +40,7 @@ def check(name: str | None, repair: bool, rebuild: bool, as_json: bool) -> None:
         sys.exit(EXIT_PROBLEMS)
 
 
-def _as_json(one: Checked) -> dict[str, object]:
+def _as_json(one: "Checked") -> dict[str, object]:
     return {
         "folder": one.folder.name,
         "problems": [problem._asdict() for problem in one.problems],
@@ -47,7 +50,7 @@ def _as_json(one: Checked) -> dict[str, object]:
     }
 
 
-def _tell(checked: Sequence[Checked]) -> None:
+def _tell(checked: "Sequence[Checked]") -> None:
     for one in checked:
         _tell_all(one)
         if not output.to_people():
@@ -57,7 +60,7 @@ def _tell(checked: Sequence[Checked]) -> None:
         output.table([(one.folder.name, said) for one, said in zip(checked, verdicts, strict=True)])
 
 
-def _tell_all(one: Checked) -> None:
+def _tell_all(one: "Checked") -> None:
     name = one.folder.name
     mended = [problem for problem in one.problems if problem not in one.left]
     for word, problems in (("mended: ", mended), ("", one.left)):
@@ -69,5 +72,5 @@ def _tell_all(one: Checked) -> None:
         output.tell(f"{name}: made anew; the damaged file is kept as {one.kept}")
 
 
-def _count(one: Checked) -> str:
+def _count(one: "Checked") -> str:
     return f"{len(one.left)} problem{'' if len(one.left) == 1 else 's'}"

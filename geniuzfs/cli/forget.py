@@ -1,20 +1,23 @@
 """geniuzfs forget"""
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from geniuzfs import runtime
 from geniuzfs.api import Geniuz
-from geniuzfs.api.forgetting import Forgotten
-from geniuzfs.cli import cli, here, output
+from geniuzfs.cli import cli, here, naming, output
 from geniuzfs.errors import UsageError
+
+if TYPE_CHECKING:
+    from geniuzfs.api.forgetting import Forgotten
 
 
 @cli.command()
 @click.argument("path", required=False)
 @click.option("--memory", "id_", metavar="ID", help="A kept memory: its address, or its ID.")
-@click.option("--in", "name", metavar="NAME", help="In this folder.")
+@naming.in_folder("In this folder.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @output.as_json
 def forget(path: str | None, id_: str | None, name: str | None, yes: bool, as_json: bool) -> None:
@@ -62,7 +65,7 @@ def _finish(geniuz: Geniuz, name: str | None, as_json: bool) -> None:
         output.tell("nothing that was forgotten waits to be erased")
 
 
-def _tell(gone: Forgotten, what: str, as_json: bool) -> None:
+def _tell(gone: "Forgotten", what: str, as_json: bool) -> None:
     apart = [str(path) for path in gone.apart]
     if as_json:
         told = {"folder": gone.folder.name, "forgotten": what, "files": gone.files}

@@ -36,6 +36,7 @@ SUCCEEDS = {
     "folder rename": "folder rename Work Office",
     "folder restore": "folder restore Old",
     "folder use": "folder use Work",
+    "forget": "forget --memory {memory} --yes",
     "import": "import {archive} --as Plans",
     "keep": "keep Tea at four. -p {memory}",
     "learn": "learn --in Work",
