@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from geniuzfs.addresses import Address, address
-from geniuzfs.api import keeping, placing
+from geniuzfs.api import keeping
 from geniuzfs.api.arranging import Arranging
 from geniuzfs.api.asked import Asked
 from geniuzfs.api.copies import Copies
@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from geniuzfs.api.asking import Asking
     from geniuzfs.api.capturing import Captured
     from geniuzfs.api.checking import Checked
-    from geniuzfs.api.forgetting import Forgotten
+    from geniuzfs.api.forgetting import Forgetting
     from geniuzfs.api.learning import Learning
     from geniuzfs.api.opened import Opened
-    from geniuzfs.store.forgetting import Beneath
 
 _WAIT_SECONDS = 5.0
 """For another's lock, where nobody else is kept waiting meanwhile."""
@@ -208,44 +207,13 @@ class Geniuz:
         finally:
             database.close()
 
-    # Forgetting
+    @property
+    def forgetting(self) -> "Forgetting":
+        """The use cases that erase."""
+        from geniuzfs.api.forgetting import Forgetting
 
-    def forgettable(
-        self, path: str, name: str | None, *, here: Path | None = None
-    ) -> tuple[Folder, str, "Beneath"]:
-        """What `path`, in a mount or from the top of the folder that is meant, names: its folder,
-        its path there, and what stands at it. Raises NotFound and UsageError.
-        """
-        from geniuzfs.api import forgetting
-
-        folder, within = placing.place(self.arranging, self.config.home, path, name, here)
-        return folder, within, forgetting.look(self._open_patiently, folder, within)
-
-    def forget(self, folder: Folder, path: str) -> "Forgotten":
-        """Erase what stands at `path` from the folder's top: see api.forgetting.file."""
-        from geniuzfs.api import forgetting
-
-        now_ns, mounted = self.clock.now_ns(), bool(self.mounted())
-        return forgetting.file(self._open_patiently, folder, path, now_ns, mounted=mounted)
-
-    def forget_memory(self, held: Held) -> "Forgotten":
-        """Erase a kept memory: see api.forgetting.memory."""
-        from geniuzfs.api import forgetting
-
-        now_ns, mounted = self.clock.now_ns(), bool(self.mounted())
-        return forgetting.memory(self._open_patiently, held, now_ns, mounted=mounted)
-
-    def finish_forgetting(self, name: str | None) -> list[Folder]:
-        """Erase what was only removed so far, in one folder or all; those that had any."""
-        from geniuzfs.api import forgetting
-
-        folders = self.folders() if name is None else [self.folder(name)]
-        mounted = bool(self.mounted())
-        return [
-            folder
-            for folder in folders
-            if forgetting.finish(self._open_patiently, folder, mounted=mounted)
-        ]
+        now_ns, open_ = self.clock.now_ns, self._open_patiently
+        return Forgetting(self.arranging, self.config.home, now_ns, open_)
 
     # Questions
 

@@ -10,12 +10,16 @@ elsewhere, of which `apart` names those that are near.
 import logging
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from geniuzfs import durable
+from geniuzfs.api import placing
+from geniuzfs.api.arranging import Arranging
 from geniuzfs.api.keeping import Held, Open
 from geniuzfs.errors import Busy, StoreError
+from geniuzfs.folders import mounts, registry
 from geniuzfs.folders.registry import ARCHIVE, Folder
 from geniuzfs.store import counts, forgetting
 from geniuzfs.store.connection import Database
@@ -45,62 +49,80 @@ class Forgotten(NamedTuple):
     apart: list[Path]
 
 
-def look(open_: Open, folder: Folder, path: str) -> Beneath:
-    """What forgetting `path` would take. Raises NotFound and UsageError."""
-    database = open_(folder)
-    try:
-        return forgetting.beneath(database.view, _bytes(path))
-    finally:
-        database.close()
+class Forgetting:
+    """The use cases, on the data directory `home`."""
 
+    def __init__(
+        self, arranging: Arranging, home: Path, now_ns: Callable[[], int], open_: Open
+    ) -> None:
+        self._arranging = arranging
+        self._home = home
+        self._now_ns = now_ns
+        self._open = open_
 
-def file(open_: Open, folder: Folder, path: str, now_ns: int, *, mounted: bool) -> Forgotten:
-    """Forget what stands at `path`, relative to the folder's top. Raises NotFound and UsageError,
-    with nothing changed, Busy and StoreFull.
-    """
-    database = open_(folder)
-    try:
-        database.overwrite_deleted()
-        with database.txn() as txn:
-            before = counts.counts(txn).passages
-            found = forgetting.beneath(txn, _bytes(path))
-            forgetting.files(txn, found, now_ns)
-            passages = before - counts.counts(txn).passages
-        _erase(database, mounted=mounted)
-        gone = found.files, found.directories, 0
-        return Forgotten(folder, *gone, passages, apart(folder))
-    finally:
-        database.close()
+    def find(
+        self, path: str, name: str | None, *, here: Path | None = None
+    ) -> tuple[Folder, str, Beneath]:
+        """What `path`, in a mount or from the top of the folder that is meant, names: its folder,
+        its path there, and what stands at it. Raises NotFound and UsageError.
+        """
+        folder, within = placing.place(self._arranging, self._home, path, name, here)
+        with closing(self._open(folder)) as database:
+            return folder, within, forgetting.beneath(database.view, _bytes(within))
 
+    def file(self, folder: Folder, path: str) -> Forgotten:
+        """Forget what stands at `path`, relative to the folder's top. Raises NotFound and
+        UsageError, with nothing changed, Busy and StoreFull.
+        """
+        with closing(self._open(folder)) as database:
+            database.overwrite_deleted()
+            with database.txn() as txn:
+                before = counts.counts(txn).passages
+                found = forgetting.beneath(txn, _bytes(path))
+                forgetting.files(txn, found, self._now_ns())
+                passages = before - counts.counts(txn).passages
+            self._erase(database)
+        return Forgotten(folder, found.files, found.directories, 0, passages, apart(folder))
 
-def memory(open_: Open, held: Held, now_ns: int, *, mounted: bool) -> Forgotten:
-    """Forget a kept memory. What continued it continues what it continued. Raises Busy and
-    StoreFull.
-    """
-    database = open_(held.folder)
-    try:
-        database.overwrite_deleted()
-        with database.txn() as txn:
-            before = counts.counts(txn).passages
-            forgetting.memory(txn, held.memory, now_ns)
-            passages = before - counts.counts(txn).passages
-        _log.info("memory %s was forgotten", held.address)
-        _erase(database, mounted=mounted)
+    def memory(self, held: Held) -> Forgotten:
+        """Forget a kept memory. What continued it continues what it continued. Raises Busy and
+        StoreFull.
+        """
+        with closing(self._open(held.folder)) as database:
+            database.overwrite_deleted()
+            with database.txn() as txn:
+                before = counts.counts(txn).passages
+                forgetting.memory(txn, held.memory, self._now_ns())
+                passages = before - counts.counts(txn).passages
+            _log.info("memory %s was forgotten", held.address)
+            self._erase(database)
         return Forgotten(held.folder, 0, 0, 1, passages, apart(held.folder))
-    finally:
-        database.close()
 
+    def finish(self, name: str | None) -> list[Folder]:
+        """Erase what an earlier call could only remove, in one folder or all; those that had any.
+        Raises as `file`.
+        """
+        seen = self._arranging.seen()
+        finished = []
+        for folder in seen.folders if name is None else [registry.named(seen, name)]:
+            with closing(self._open(folder)) as database:
+                if forgetting.unfinished(database.view) is not None:
+                    self._erase(database)
+                    finished.append(folder)
+        return finished
 
-def finish(open_: Open, folder: Folder, *, mounted: bool) -> bool:
-    """Erase what an earlier call could only remove; whether there was any. Raises as `file`."""
-    database = open_(folder)
-    try:
-        if forgetting.unfinished(database.view) is None:
-            return False
-        _erase(database, mounted=mounted)
-        return True
-    finally:
-        database.close()
+    def _erase(self, database: Database) -> None:
+        if mounts.ours(self._home):
+            time.sleep(NOTICED_SECONDS)
+        try:
+            forgetting.erase(database, _patiently)
+            # Of a time before the write-ahead log: nobody reads or writes it any more.
+            durable.remove(database.path.with_name(database.path.name + "-journal"))
+        except StoreError as error:
+            raise type(error)(
+                "it is removed, and its bytes are not all overwritten yet: geniuzfs forget without"
+                f" a name does that later ({_why(error)})"
+            ) from error
 
 
 def apart(folder: Folder) -> list[Path]:
@@ -111,20 +133,6 @@ def apart(folder: Folder) -> list[Path]:
     aside = sorted(directory.glob(f"{folder.path.name}.damaged-*"))
     archives = (directory / ARCHIVE, directory.parent / ARCHIVE)
     return [*aside, *(each for each in archives if each.is_dir())]
-
-
-def _erase(database: Database, *, mounted: bool) -> None:
-    if mounted:
-        time.sleep(NOTICED_SECONDS)
-    try:
-        forgetting.erase(database, _patiently)
-        # Of a time before the write-ahead log: with that, nobody reads it or writes it any more.
-        durable.remove(database.path.with_name(database.path.name + "-journal"))
-    except StoreError as error:
-        raise type(error)(
-            "it is removed, and its bytes are not all overwritten yet: geniuzfs forget without"
-            f" a name does that later ({_why(error)})"
-        ) from error
 
 
 def _why(error: StoreError) -> str:

@@ -38,12 +38,12 @@ def forget(path: str | None, id_: str | None, name: str | None, yes: bool, as_js
     elif id_ is not None:
         held = geniuz.open_memory(name, id_, here=here())
         _ask(f"the memory {held.address} ({held.memory.gist[:60]})", yes)
-        _tell(geniuz.forget_memory(held), held.address, as_json)
+        _tell(geniuz.forgetting.memory(held), held.address, as_json)
     elif path is not None:
-        folder, within, found = geniuz.forgettable(path, name, here=here())
+        folder, within, found = geniuz.forgetting.find(path, name, here=here())
         counted = _counted(found.files, found.directories)
         _ask(f"{within} of {folder.name!r} ({counted})", yes)
-        _tell(geniuz.forget(folder, within), within, as_json)
+        _tell(geniuz.forgetting.file(folder, within), within, as_json)
 
 
 def _ask(what: str, yes: bool) -> None:
@@ -55,7 +55,7 @@ def _ask(what: str, yes: bool) -> None:
 
 
 def _finish(geniuz: Geniuz, name: str | None, as_json: bool) -> None:
-    finished = geniuz.finish_forgetting(name)
+    finished = geniuz.forgetting.finish(name)
     if as_json:
         output.tell_json({"finished": [folder.name for folder in finished]})
         return

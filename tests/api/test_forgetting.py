@@ -69,7 +69,7 @@ def made(home: Path) -> Geniuz:
 
 def forget_file(home: Path) -> None:
     geniuz = made(home)
-    geniuz.forget(geniuz.folder("My memory"), "secret-name.md")
+    geniuz.forgetting.file(geniuz.folder("My memory"), "secret-name.md")
 
 
 def forget_memory(home: Path) -> None:
@@ -77,7 +77,7 @@ def forget_memory(home: Path) -> None:
     database = Database.open(home / "memory.db")
     (id_,) = database.view.row("SELECT memory_uuid FROM memories")
     database.close()
-    geniuz.forget_memory(geniuz.open_memory(None, id_))
+    geniuz.forgetting.memory(geniuz.open_memory(None, id_))
 
 
 def sound(home: Path) -> set[str]:
@@ -122,7 +122,7 @@ def test_killed_at_every_step_it_is_there_as_before_or_forgotten_and_is_then_era
         there, broken = is_there(home, forget), sound(home)
         assert broken == set() if there else broken <= {"erasures_are_finished"}
         if not there:  # whoever asks for that finishes it
-            assert [one.name for one in made(home).finish_forgetting(None)] == (
+            assert [one.name for one in made(home).forgetting.finish(None)] == (
                 ["My memory"] if broken else []
             )
             assert not any(word in raw(home) for word in sought)
@@ -136,9 +136,9 @@ def test_it_is_told_what_is_gone_and_what_near_it_was_not_touched(home: Path) ->
     (home / "archive").mkdir()
     (home / "memory.db.damaged-1").write_bytes(b"")
     geniuz = made(home)
-    folder, within, found = geniuz.forgettable("/secret-name.md", None)
+    folder, within, found = geniuz.forgetting.find("/secret-name.md", None)
     assert (found.files, found.directories) == (1, 0)
-    gone = geniuz.forget(folder, within)
+    gone = geniuz.forgetting.file(folder, within)
     assert gone[1:5] == (1, 0, 0, 1)  # the other paragraph is said by another file
     assert gone.apart == [home / "memory.db.damaged-1", home / "archive"]
     (home / "memory.db.damaged-1").unlink()
@@ -181,7 +181,7 @@ def test_names_of_the_tree_are_counted_anew(home: Path) -> None:
     write(database, "dir/one.md", "One says nothing.")
     database.close()
     geniuz = made(home)
-    gone = geniuz.forget(geniuz.folder("My memory"), "dir")
+    gone = geniuz.forgetting.file(geniuz.folder("My memory"), "dir")
     assert (gone.files, gone.directories) == (1, 1)
     database = Database.open(home / "memory.db")
     top = tree.inode(database.view, ROOT)
