@@ -19,6 +19,7 @@ from geniuzfs.errors import (
     NotFound,
     StoreDamaged,
     StoreFault,
+    TooNew,
     TwoCopies,
     Unfinished,
     UnsafePlace,
@@ -37,6 +38,10 @@ name, or Geniuz would begin anew beside it, and who has it open would lose its l
 FIRST = "My memory"
 ARCHIVE = "archive"
 """The directory beside a folder in which archived ones lie, one level below where reading goes."""
+
+
+_DAMAGE = (StoreDamaged, StoreFault, TooNew)
+"""Why a folder that is there can't be used."""
 
 
 class Folder(NamedTuple):
@@ -129,7 +134,8 @@ def named(seen: Seen, name: str) -> Folder:
         if same_name(moving, name):
             raise Unfinished(reason)
     for path, reason, given, kind in seen.left_out:
-        if same_name(given, name):
+        # What a move has left, or who writes just now, is no folder of that name.
+        if issubclass(kind, _DAMAGE) and same_name(given, name):
             raise kind(f"{path} can't be used: {reason}")
     known = ", ".join(repr(folder.name) for folder in seen.folders)
     raise NotFound(f"no folder is called {name!r}; there is {known or 'none yet'}")
