@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from geniuzfs.api.checking import Checked
     from geniuzfs.api.forgetting import Forgetting
     from geniuzfs.api.learning import Learning
+    from geniuzfs.api.learns import Learns
     from geniuzfs.api.opened import Opened
 
 _WAIT_SECONDS = 5.0
@@ -59,6 +60,18 @@ class FolderStatus(NamedTuple):
             f" {counted.passages} passages learned, {counted.due} files and"
             f" {counted.awaiting} passages to be learned"
         )
+
+    def waits(self, now_ns: int) -> float | None:
+        """Seconds for which the oldest of what is due has waited; None: nothing is. A clock that
+        was set back makes no negative age.
+        """
+        since = self.counts.due_since_ns
+        return None if since is None else max(0.0, (now_ns - since) / 1e9)
+
+    def waiting_line(self, now_ns: int) -> str | None:
+        """The same for people."""
+        waits = self.waits(now_ns)
+        return None if waits is None else f"{self.folder.name}: the oldest waits for {waits:.0f} s"
 
 
 class Geniuz:
@@ -136,6 +149,12 @@ class Geniuz:
     def status(self) -> list[FolderStatus]:
         """Every folder in numbers."""
         return [self._status(folder) for folder in self.folders()]
+
+    def learns(self) -> "Learns":
+        """What makes vectors now. Starts nothing, and asks nobody."""
+        from geniuzfs.api.learns import learns
+
+        return learns(self.config)
 
     def mounted(self) -> list[Path]:
         """Where the data directory is mounted; dead mounts too."""
@@ -272,6 +291,8 @@ class Geniuz:
         for each in self.status():
             if scope.folder in (None, each.folder.identity.id):
                 lines.append(each.line())
+                lines += filter(None, [each.waiting_line(self.clock.now_ns())])
+        lines.append(self.learns().line())
         if scope.folder is None:
             lines += self.arranging.seen().warnings()
         return ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")

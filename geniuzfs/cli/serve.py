@@ -32,6 +32,8 @@ def serve_model(
         listening: socket.socket | None = socket.socket(fileno=descriptor)
     else:
         listening = place.listen(runtime or set_up.runtime)
+    if listen_fd is None:  # else whoever passed it has seen to that
+        place.running(runtime or set_up.runtime)
     if listening is None:
         click.echo("a helper runs already")
         return
@@ -44,7 +46,7 @@ def serve_model(
 
 
 def _passed() -> int | None:
-    """The socket of a systemd unit."""
+    """The socket of a systemd unit (systemd/geniuzfs-model.socket)."""
     ours = os.environ.get("LISTEN_PID") == str(os.getpid())
     return _FIRST_PASSED if ours and os.environ.get("LISTEN_FDS") == "1" else None
 

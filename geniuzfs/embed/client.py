@@ -91,6 +91,8 @@ class Helper:
         """The helper's process and its models; None when none runs. Starts none. Raises
         ModelUnavailable.
         """
+        if not place.is_running(self._settings.runtime):
+            return None
         try:
             connection = place.connect(self._settings.runtime, seconds)
             if connection is None:
@@ -186,13 +188,14 @@ class Helper:
             f"--idle={self._settings.idle_seconds}",
             f"--threads={self._settings.threads}",
         ]
-        with listening, self._log() as log:
+        running = place.running(self._settings.runtime)
+        with listening, self._log() as log, open(running, "rb"):
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=(listening.fileno(),),
+                pass_fds=(listening.fileno(), running),
                 start_new_session=True,  # a scheduling group of its own, and no terminal
             )
         # So that it is no zombie when it ends, whenever that is.

@@ -4,6 +4,8 @@ Promises: only processes of this user (or root) get in, and one process at a tim
 Whoever wants a helper binds the socket and hands it to the process that it starts: a
 connection made right then waits in the socket's queue until the helper is up, and is
 reset if it never comes up. So nobody polls, and two who start at once do no harm.
+Where systemd listens (systemd/geniuzfs-model.socket), to connect is to start a helper: whoever
+only wants to know asks `is_running`.
 """
 
 import fcntl
@@ -19,6 +21,7 @@ from geniuzfs.errors import UnsafePlace
 
 SOCKET = "embed.sock"
 _LOCK = "embed.lock"
+_RUNNING = "embed.running"
 _BACKLOG = 128
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 
@@ -74,6 +77,31 @@ def listen(runtime: Path) -> socket.socket | None:
             made.close()
             raise
         return made
+
+
+def running(runtime: Path) -> int:
+    """A descriptor, for good: while a process has it, or inherited it, `is_running` holds.
+    Raises UnsafePlace and OSError.
+    """
+    prepare(runtime)
+    descriptor = os.open(runtime / _RUNNING, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)  # waits for a look of is_running at most
+    return descriptor
+
+
+def is_running(runtime: Path) -> bool:
+    """Whether a helper runs, one that is still loading too. Starts none."""
+    try:
+        descriptor = os.open(runtime / _RUNNING, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def is_ours(connection: socket.socket) -> bool:

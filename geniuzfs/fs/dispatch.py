@@ -23,7 +23,7 @@ from pyfuse3 import (
     StatvfsData,
 )
 
-from geniuzfs.fs.generated import STATE, Generated
+from geniuzfs.fs.generated import ATTRIBUTES, Generated
 from geniuzfs.fs.memories import KEPT, Memories
 from geniuzfs.fs.operations import Operations
 from geniuzfs.fs.places import RESERVED
@@ -153,15 +153,15 @@ class Dispatch(pyfuse3.Operations):
         return chosen.setattr(inode, attr, fields, fh, ctx)
 
     def getxattr(self, inode: int, name: bytes, ctx: RequestContext) -> _Reply[bytes]:
-        chosen = self._real if inode < VIRTUAL and name != STATE else self._other(inode)
+        chosen = self._real if inode < VIRTUAL and name not in ATTRIBUTES else self._other(inode)
         return chosen.getxattr(inode, name, ctx)
 
     def setxattr(self, inode: int, name: bytes, value: bytes, ctx: RequestContext) -> _Reply[None]:
-        chosen = self._real if inode < VIRTUAL and name != STATE else self._other(inode)
+        chosen = self._real if inode < VIRTUAL and name not in ATTRIBUTES else self._other(inode)
         return chosen.setxattr(inode, name, value, ctx)
 
     def removexattr(self, inode: int, name: bytes, ctx: RequestContext) -> _Reply[None]:
-        chosen = self._real if inode < VIRTUAL and name != STATE else self._other(inode)
+        chosen = self._real if inode < VIRTUAL and name not in ATTRIBUTES else self._other(inode)
         return chosen.removexattr(inode, name, ctx)
 
     def listxattr(self, inode: int, ctx: RequestContext) -> _Reply[Sequence[bytes]]:

@@ -29,6 +29,7 @@ from geniuzfs.errors import NoSuchAttribute, NotFound
 from geniuzfs.fs import xattrs
 from geniuzfs.fs.answers import Answers
 from geniuzfs.fs.asking import Asked
+from geniuzfs.fs.counted import COUNTERS, Counted
 from geniuzfs.fs.faults import handler
 from geniuzfs.fs.finding import Hit, is_ranked
 from geniuzfs.fs.inodes import Nodes
@@ -53,7 +54,8 @@ from geniuzfs.fs.virtual import (
 from geniuzfs.model import Scope
 
 STATE = b"user.geniuz.state"
-"""Not listed: `cp -a` and `rsync -X` would try to set it on the copy."""
+ATTRIBUTES = frozenset((STATE, os.fsencode(COUNTERS)))
+"""Not listed: `cp -a` and `rsync -X` would try to set them on the copy."""
 
 ASK = b"ask"
 
@@ -68,9 +70,7 @@ class _Listed(NamedTuple):
 
 
 class Generated:
-    """The generated files of one mount. `since_ns`: the time that all of them show;
-    `seconds`: how long an answer may take.
-    """
+    """The generated files of one mount. `seconds`: how long an answer may take."""
 
     def __init__(
         self,
@@ -80,14 +80,15 @@ class Generated:
         known: Virtuals,
         answers: Answers,
         seconds: float,
-        since_ns: int,
+        counted: Counted,
     ) -> None:
         self._nodes = nodes
         self._places = places
         self._memories = memories
-        self._recalling = Recalling(self._places, answers, seconds)
+        self._recalling = Recalling(self._places, answers, counted, seconds)
         self._known = known
-        self._since_ns = since_ns
+        self._since_ns = counted.since_ns
+        """The time that all of them show."""
         self._files: dict[int, Text | Asked] = {}
         self._directories: dict[int, _Listed] = {}
         self._handles = itertools.count(VIRTUAL)
@@ -169,8 +170,10 @@ class Generated:
 
     @handler
     async def getxattr(self, inode: int, name: bytes, ctx: RequestContext) -> bytes:
-        """Of real files as well: the state alone."""
+        """Of real files as well: the state alone; and the counters of the mount's own directory."""
         xattrs.check_name(name)
+        if name == os.fsencode(COUNTERS) and inode == pyfuse3.ROOT_INODE:
+            return self._recalling.counters()
         if name != STATE or inode >= VIRTUAL or self._places.is_top(inode):
             raise NoSuchAttribute("nothing here")
         node = self._nodes[inode]

@@ -28,6 +28,7 @@ from geniuzfs.folders import mounts
 from geniuzfs.fs import loop
 from geniuzfs.fs.answers import Answers
 from geniuzfs.fs.background import save_all, save_growing
+from geniuzfs.fs.counted import Counted
 from geniuzfs.fs.dispatch import Dispatch
 from geniuzfs.fs.faults import is_news
 from geniuzfs.fs.files import Files
@@ -180,7 +181,9 @@ def serve(
         else:
             known, places = Virtuals(), Places(nodes, volumes, top)
             memories = Memories(known, places, geniuz.clock)
-            made = Generated(nodes, places, memories, known, answers, seconds, since_ns)
+            counted = Counted(since_ns)
+            counted.listen()
+            made = Generated(nodes, places, memories, known, answers, seconds, counted)
             more = made.list_reserved
             real = Operations(nodes, files, volumes, top, folders, geniuz.clock, more)
             operations = Dispatch(real, made, memories)

@@ -72,6 +72,10 @@ class Places:
         """As of which commit the scope is now."""
         return tuple((volume.epoch, volume.saves) for volume in self.volumes(scope))
 
+    def saves(self) -> list[int]:
+        """How many each folder has had since the mount began, those too that are gone."""
+        return [volume.saves for volume in self._volumes.known.values()]
+
     def depth(self, scope: Scope) -> int:
         """How many directories the scope lies below its folder's top."""
         depth, number = 0, scope.directory

@@ -18,6 +18,7 @@ from pyfuse3 import FUSEError
 
 from geniuzfs.errors import UsageError
 from geniuzfs.fs.answers import Answers
+from geniuzfs.fs.counted import Counted, told
 from geniuzfs.fs.finding import Hit, hits
 from geniuzfs.fs.inodes import Node
 from geniuzfs.fs.places import Places, Version
@@ -49,8 +50,9 @@ class _Listing(NamedTuple):
 class Recalling:
     """The questions of one mount and their answers. `seconds`: how long one may take."""
 
-    def __init__(self, places: Places, answers: Answers, seconds: float) -> None:
+    def __init__(self, places: Places, answers: Answers, counted: Counted, seconds: float) -> None:
         self._places = places
+        self._counted = counted
         self._answers = answers
         self._questions = Questions(seconds)
         self._quick = Questions(seconds)
@@ -82,7 +84,7 @@ class Recalling:
         else:
             status = functools.partial(self._answers.status_text, scope)
             text = await self._quick.ask(node, status)
-            text = None if text is None else text + self._last_refused(scope)
+            text = None if text is None else text + self._last_refused(scope) + self._done()
         return node.fill(self._too_late() if text is None else text, trio.current_time())
 
     async def answer(self, scope: Scope, question: bytes) -> bytes:
@@ -125,9 +127,11 @@ class Recalling:
         return state
 
     async def _ask(self, scope: Scope, key: object, call: Callable[[], _T]) -> _T | None:
+        self._counted.questions += 1
         try:
             return await self._questions.ask(key, call)
         except UsageError as error:
+            self._counted.refused += 1
             self._refused[scope.folder] = _printable(str(error))
             _log.info("a question was refused: %s", self._refused[scope.folder])
             raise
@@ -135,6 +139,13 @@ class Recalling:
     def _last_refused(self, scope: Scope) -> bytes:
         reason = self._refused.get(scope.folder)
         return b"" if reason is None else f"last question refused: {reason}\n".encode()
+
+    def counters(self) -> bytes:
+        """See fs.counted."""
+        return self._counted.as_json(self._places.saves())
+
+    def _done(self) -> bytes:
+        return "".join(f"{line}\n" for line in told(self.counters())).encode()
 
     def _too_late(self) -> bytes:
         seconds = f"{self._questions.seconds:g}"

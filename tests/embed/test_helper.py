@@ -387,6 +387,7 @@ def test_the_socket_may_come_from_systemd(make: Make, tiny: ModelId, tmp_path: P
     with listening:
         process = subprocess.Popen(
             [sys.executable, "-c", program, str(listening.fileno())],
+            env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path / "run")},
             pass_fds=(listening.fileno(),),
         )
     assert helper.query("bread", tiny, 20).shape == (64,)

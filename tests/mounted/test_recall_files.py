@@ -236,7 +236,7 @@ def test_a_malformed_query_is_refused_and_the_status_says_why(answering: Answeri
     said = "since:never is no time: write since:7d or a date\\x1b"
     assert said in answering.log()
     text = (answering.root / ".status").read_text()
-    assert text == f"412 passages\nlast question refused: {said}\n"
+    assert text.startswith(f"412 passages\nlast question refused: {said}\n")
 
 
 PROBES = [
@@ -300,7 +300,7 @@ def test_only_the_owner_is_told_what_files_say(tmp_path: Path) -> None:
         for number_, call in enumerate(refused):
             assert errno_as_user(daemon.root, call) == EACCES, number_
         assert as_user(daemon.root, lambda: os.listdir(".recall")) == []
-        assert as_user(daemon.root, Path(".status").read_text) == "412 passages\n"
+        assert as_user(daemon.root, Path(".status").read_text).startswith("412 passages\n")
         assert daemon.queries() == 0
 
 
@@ -420,7 +420,7 @@ def test_an_answer_has_a_time_limit(tmp_path: Path) -> None:
         # Each of the threads is taken by one that overran, and the rest stand in the queue.
         assert (daemon.root / ".recall" / "wait more").read_text() == text
         assert (daemon.root / ".recall" / "quick").read_text() == text
-        assert (daemon.root / ".status").read_text() == "412 passages\n"
+        assert (daemon.root / ".status").read_text().startswith("412 passages\n")
 
 
 def test_a_mount_ends_at_once_although_questions_wait(tmp_path: Path) -> None:
@@ -583,7 +583,7 @@ def test_a_name_that_another_program_has_given_is_reached_and_can_be_removed(
         assert sorted(os.listdir(daemon.root)) == [".find", ".memories", ".recall", ".status"]
         (daemon.root / ".status").write_text("mine\n")
         (daemon.root / ".status").rename(daemon.root / "mine")
-        assert (daemon.root / ".status").read_text() == "412 passages\n"
+        assert (daemon.root / ".status").read_text().startswith("412 passages\n")
         assert (daemon.root / "mine").read_text() == "mine\n"
 
 
