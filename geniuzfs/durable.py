@@ -9,6 +9,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +32,14 @@ def translating(path: Path) -> Iterator[None]:
     except OSError as error:
         kind = _ERRORS.get(error.errno, StoreFault)
         raise kind(f"{path}: {error.strerror}") from error
+
+
+def try_writing(directory: Path) -> None:
+    """Make a file there, and have it gone again. Raises ReadOnly, StoreFull and StoreFault. Asking
+    for permission is not enough: an ext4 that has found an error still says that all is well.
+    """
+    with translating(directory), tempfile.TemporaryFile(dir=directory):
+        pass
 
 
 def write(path: Path, text: str) -> None:

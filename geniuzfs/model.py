@@ -111,3 +111,13 @@ class Problem(NamedTuple):
     rule: str
     detail: str
     mendable: bool
+
+
+class Finding(NamedTuple):
+    """What a look at one part of the machine or the data found, in one line; `mend`: the one
+    command that makes it well, "" where nothing is wrong.
+    """
+
+    part: str
+    detail: str
+    mend: str = ""

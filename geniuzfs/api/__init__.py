@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from geniuzfs.api.capturing import Captured
     from geniuzfs.api.checking import Checked
     from geniuzfs.api.forgetting import Forgetting
+    from geniuzfs.api.health import Health
     from geniuzfs.api.learning import Learning
     from geniuzfs.api.learns import Learns
     from geniuzfs.api.opened import Opened
@@ -149,6 +150,12 @@ class Geniuz:
     def status(self) -> list[FolderStatus]:
         """Every folder in numbers."""
         return [self._status(folder) for folder in self.folders()]
+
+    def health(self) -> "Health":
+        """Whether the data, the model and the clock are as they should be: see there."""
+        from geniuzfs.api.health import Health
+
+        return Health(self.config, self.arranging, self.clock, self._embedder)
 
     def learns(self) -> "Learns":
         """What makes vectors now. Starts nothing, and asks nobody."""

@@ -25,6 +25,7 @@ _MODULES = {
     "capture": "capture",
     "check": "check",
     "completion": "completion",
+    "doctor": "doctor",
     "export": "export",
     "folder": "folder",
     "forget": "forget",

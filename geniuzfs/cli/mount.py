@@ -5,10 +5,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
-from geniuzfs import logs, runtime
+from geniuzfs import durable, logs, runtime
 from geniuzfs.api import Geniuz
 from geniuzfs.cli import cli, naming, output
 from geniuzfs.errors import GeniuzError, MountError
@@ -101,6 +102,11 @@ class _reporting:
             self._descriptor = None
 
 
+def _appended(log: Path) -> BinaryIO:
+    with durable.translating(log):
+        return open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600))
+
+
 def _start_daemon(geniuz: Geniuz, target: Path) -> Path:
     """Run this same command in the foreground of a session of its own, and wait for its word. Its
     log.
@@ -108,7 +114,7 @@ def _start_daemon(geniuz: Geniuz, target: Path) -> Path:
     geniuz.begin()
     log = geniuz.config.home / "mount.log"
     read, write = os.pipe()
-    with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
+    with _appended(log) as out:
         command = [
             sys.executable,
             "-m",

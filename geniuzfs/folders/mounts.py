@@ -81,22 +81,23 @@ def check_not_mounted(path: Path) -> None:
     """Raises UnsafePlace for a place in a mount of this program: what is written of a folder there
     would be written into a folder.
     """
-    holding = _holding(path, mounts())
+    holding = beneath(path, mounts())
     if holding is not None and holding.type == FUSE_TYPE:
         raise UnsafePlace(f"{path} lies in the mount {holding.target}: choose a place outside")
 
 
 def unsafe(path: Path, among: list[Mount]) -> Mount | None:
     """The mount that `path` lies on, if it is one where no database may lie."""
-    holding = _holding(path, among)
+    holding = beneath(path, among)
     if holding is None or not holding.type.startswith(_UNSAFE):
         return None
     return None if holding.type.startswith(_UNSAFE_EXCEPT) else holding
 
 
-def _holding(path: Path, among: list[Mount]) -> Mount | None:
+def beneath(path: Path, among: list[Mount]) -> Mount | None:
+    """The mount that `path` lies on; the topmost where several are stacked."""
     return max(
-        (mount for mount in among if path.is_relative_to(mount.target)),
+        (mount for mount in reversed(among) if path.is_relative_to(mount.target)),
         key=lambda mount: len(mount.target.parts),
         default=None,
     )

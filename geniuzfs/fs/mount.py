@@ -101,13 +101,20 @@ def clear_stale(mountpoint: Path) -> None:
     mounted = mounts.mount_at(mountpoint)
     if mounted is None or mounted.type != mounts.FUSE_TYPE:
         return
-    if _answers(mountpoint):
+    if answers(mountpoint):
         raise MountError(f"{mountpoint} is mounted already: geniuzfs umount {mountpoint}")
     unmount(mountpoint, lazy=True, force=True)
     clear_stale(mountpoint)
 
 
-def _answers(mountpoint: Path) -> bool:
+def clear_dead(mountpoint: Path) -> None:
+    """The same, and nothing where the mount lives or there is none. Raises MountError."""
+    mounted = mounts.mount_at(mountpoint)
+    if mounted is not None and mounted.type == mounts.FUSE_TYPE and not answers(mountpoint):
+        unmount(mountpoint, lazy=True, force=os.geteuid() == 0)
+
+
+def answers(mountpoint: Path) -> bool:
     """Whether the mount has a daemon. statfs, since the kernel never answers it by itself.
 
     A daemon that was killed while it told the kernel of a new name may leave a mount that
@@ -119,13 +126,13 @@ def _answers(mountpoint: Path) -> bool:
     def ask() -> None:
         with contextlib.suppress(OSError):  # ENOTCONN: its daemon is dead
             os.statvfs(mountpoint)
-            answers.append(True)
+            given.append(True)
         answered.set()
 
-    answers: list[bool] = []
+    given: list[bool] = []
     threading.Thread(target=ask, daemon=True).start()
     answered.wait(ANSWER_SECONDS)
-    return bool(answers)
+    return bool(given)
 
 
 def unmount(mountpoint: Path, *, lazy: bool, force: bool = False) -> None:

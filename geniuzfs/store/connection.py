@@ -7,6 +7,7 @@ loss of power once the WAL has been synced (`wal_path`). Refuses: to wait for a
 lock unless told how long.
 """
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,8 @@ from urllib.parse import quote
 
 import apsw
 
-from geniuzfs.errors import Busy, NotFound, StoreDamaged, StoreFault
+from geniuzfs import durable
+from geniuzfs.errors import Busy, NotFound, ReadOnly, StoreDamaged, StoreFault
 from geniuzfs.model import Change, InodeNumber
 from geniuzfs.store import schema
 from geniuzfs.store.transactions import Snapshot, Txn, View, leave_log, translated
@@ -27,6 +29,10 @@ _IDENTITY = "SELECT value FROM _meta WHERE key = 'uuid'"
 
 CHANGES_KEPT = 100_000
 """Rows of `changes` that pruning leaves."""
+
+
+_STEPS = 10_000
+"""SQLite's steps, less than a millisecond of them, between two looks at the clock."""
 
 
 class Database:
@@ -75,6 +81,7 @@ class Database:
         try:
             connection = apsw.Connection(str(path), flags=flags, statementcachesize=256)
         except apsw.Error as error:
+            _check_writable(path)
             raise translated(error) from error
         try:
             # Opening waits even where the caller will not: another may be closing or migrating.
@@ -84,12 +91,14 @@ class Database:
             schema.migrate(Txn(connection))
             try:
                 return cls(path, connection, wait)
-            except FileNotFoundError as error:
-                raise NotFound(f"{path} was moved at this moment: try again") from error
-        except BaseException:
+            except FileNotFoundError as moved:
+                raise NotFound(f"{path} was moved at this moment: try again") from moved
+        except BaseException as error:
             with suppress(apsw.Error):  # of two errors, the first tells more
                 leave_log(connection)
                 connection.close()
+            if isinstance(error, StoreFault | ReadOnly):
+                _check_writable(path)
             raise
 
     @property
@@ -222,6 +231,22 @@ class Database:
         """Changes when, and only when, another connection has committed."""
         return _data_version(self.view)
 
+    def quick_check(self, seconds: float) -> str | None:
+        """The first thing that SQLite finds wrong with the file's pages, "" for none; None when it
+        was not through after `seconds`.
+        """
+        until = time.monotonic() + seconds
+        self._connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+        try:
+            found = str(self._connection.execute("PRAGMA quick_check(1)").fetchall()[0][0])
+        except apsw.InterruptError:
+            return None
+        except apsw.Error as error:
+            raise translated(error) from error
+        finally:
+            self._connection.set_progress_handler(None)
+        return "" if found == "ok" else found
+
     def newest_change(self) -> int:
         """The `seq` of the newest change."""
         return _newest(self.view)
@@ -290,6 +315,16 @@ def _check_not_emptied(path: Path) -> None:
     # The log first: who makes a new file begins it when the file is written.
     if log.exists() and log.stat().st_size and path.exists() and not path.stat().st_size:
         raise StoreDamaged(f"the file is empty, and its log is not: put a copy of {path} back")
+
+
+def _check_writable(path: Path) -> None:
+    """What SQLite says is that it can't open the file, where it can't make the log beside it: say
+    that. Raises ReadOnly and StoreFull.
+    """
+    try:
+        durable.try_writing(path.parent)
+    except ReadOnly as error:
+        raise ReadOnly(f"{error}: a folder is written to even to be read") from error
 
 
 def _configure(connection: apsw.Connection) -> None:

@@ -32,3 +32,11 @@ def counts(view: View) -> Counts:
     awaiting = view.row("SELECT count(*) FROM awaits")[0]
     due, since = view.row("SELECT count(*), min(since_ns) FROM due")
     return Counts(files, directories, stored, memories, passages, awaiting, due, since)
+
+
+def newest_ns(view: View) -> int:
+    """When the newest file was changed, by the clock of then; 0 where there is none. Not by mtime,
+    which people set as they like.
+    """
+    newest: int = view.row("SELECT coalesce(max(ctime_ns), 0) FROM inodes")[0]
+    return newest

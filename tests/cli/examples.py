@@ -25,6 +25,7 @@ SUCCEEDS = {
     "capture": "capture {big} --in Work",
     "check": "check",
     "completion": "completion bash",
+    "doctor": "doctor",
     "export": "export {empty} --in Work",
     "folder add": "folder add {elsewhere}",
     "folder archive": "folder archive Work",

@@ -85,7 +85,8 @@ def test_every_command_has_a_help(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"umount"}))
 def test_every_command_gives_one_json_object(there: World, name: str) -> None:
     done = _run(there, SUCCEEDS[name], "--json")
-    assert (done.code, done.stderr) == (0, "")
+    # In this world there is no place for a helper, which is what doctor is for.
+    assert (done.code, done.stderr) == (8 if name == "doctor" else 0, "")
     found = [json.loads(done.stdout)]
     if name == "mount":
         done = _run(there, SUCCEEDS["umount"], "--json")

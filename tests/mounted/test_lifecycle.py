@@ -238,6 +238,22 @@ def test_a_read_only_mount_refuses_every_change(tmp_path: Path) -> None:
         assert listed(mount.root) == ["note"]
 
 
+def test_a_data_directory_on_a_read_only_disk_is_told_in_one_line(commands: Commands) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to make a mount read-only")
+    commands.succeed("keep", "a memory")
+    bind = ["mount", "--bind", str(commands.home), str(commands.home)]
+    subprocess.run(bind, check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(commands.home)], check=True)
+        assert "Read-only file system" in commands.fail(5, "mount").splitlines()[-1]
+        assert mount_at(commands.root) is None
+        assert "Read-only file system" in commands.run("keep", "another").stderr
+    finally:
+        subprocess.run(["umount", "--lazy", str(commands.home)], check=True)
+    assert "My memory" in commands.succeed("status")
+
+
 def test_status_shows_mounts_and_counts(commands: Commands) -> None:
     commands.succeed("mount")
     folder = commands.root / "My memory"
@@ -312,6 +328,19 @@ def _python_of_an_ordinary_user() -> tuple[str, ...]:
             return (*become, python)
         reasons.append(f"{python}: {(tried.stderr.strip().splitlines() or ['?'])[-1]}")
     pytest.skip(f"no Python here that an ordinary user can run: {'; '.join(reasons)}")
+
+
+def test_a_data_directory_that_its_owner_may_not_write_is_told_in_one_line(
+    ordinary: Commands,
+) -> None:
+    ordinary.succeed("keep", "a memory")
+    ordinary.home.chmod(0o500)
+    try:
+        assert "Permission denied" in ordinary.fail(5, "mount")
+        assert mount_at(ordinary.root) is None
+    finally:
+        ordinary.home.chmod(0o700)
+    ordinary.succeed("mount")
 
 
 def test_an_ordinary_user_mounts_works_and_unmounts(ordinary: Commands) -> None:
