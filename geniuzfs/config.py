@@ -31,10 +31,11 @@ class Embedding:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Embedding":
-        """GENIUZ_EMBED_URL, XDG_RUNTIME_DIR (default: a directory in /tmp),
-        GENIUZ_EMBED_IDLE (seconds, 300), GENIUZ_THREADS (the CPUs, at most 4).
+        """GENIUZ_EMBED_URL, XDG_RUNTIME_DIR (default: the usual one, which su and cron leave out,
+        else a directory in /tmp), GENIUZ_EMBED_IDLE (seconds, 300), GENIUZ_THREADS (the CPUs, at
+        most 4).
         """
-        runtime = environment.get("XDG_RUNTIME_DIR", "")
+        runtime = environment.get("XDG_RUNTIME_DIR") or _usual_runtime()
         idle = _number(environment, "GENIUZ_EMBED_IDLE", "seconds", DEFAULT_IDLE_SECONDS, float)
         cpus = min(len(os.sched_getaffinity(0)), MOST_THREADS)
         return cls(
@@ -100,6 +101,12 @@ def here() -> Path | None:
         return Path.cwd()
     except FileNotFoundError:
         return None
+
+
+def _usual_runtime() -> str:
+    """Where systemd listens for this user; "" where there is no session."""
+    usual = f"/run/user/{os.getuid()}"
+    return usual if os.access(usual, os.W_OK | os.X_OK) else ""
 
 
 def _absolute(value: str | None, default: Path) -> Path:

@@ -38,6 +38,7 @@ _MODULES = {
     "replica": "replica",
     "restore": "restore",
     "serve-model": "serve",
+    "service": "service",
     "status": "status",
     "umount": "umount",
 }

@@ -1,5 +1,6 @@
 """geniuzfs doctor: what is wrong here, and the one command that mends it."""
 
+import shlex
 import sys
 from collections.abc import Iterator
 
@@ -7,7 +8,7 @@ import click
 
 from geniuzfs import runtime
 from geniuzfs.api import Geniuz
-from geniuzfs.cli import cli, output
+from geniuzfs.cli import cli, output, units
 from geniuzfs.errors import EXIT_PROBLEMS
 from geniuzfs.model import Finding
 
@@ -36,6 +37,32 @@ def _findings(geniuz: Geniuz) -> Iterator[Finding]:
 
     yield from machine.findings(geniuz.mounted())
     yield from geniuz.health().findings()
+    yield from _units()
+
+
+def _units() -> Iterator[Finding]:
+    if not units.there():
+        detail = "none for this user: geniuzfs mount mounts in the background"
+        yield Finding("systemd", detail)
+        return
+    installed = units.installed()
+    if not installed:
+        yield Finding("systemd", "no units: geniuzfs service install mounts at every login")
+        return
+    for unit in installed:
+        yield _unit(unit, units.state(unit))
+    after = "from boot on" if units.lingers() else "while you are logged in"
+    yield Finding("linger", f"units run {after}")
+
+
+def _unit(unit: str, state: dict[str, str]) -> Finding:
+    enabled, active = state.get("UnitFileState", ""), state.get("ActiveState", "")
+    said = f"{enabled}, {active}"
+    if enabled not in ("enabled", "static"):
+        return Finding(unit, said, "geniuzfs service install")
+    if active != "active" and not (enabled == "static" and active == "inactive"):
+        return Finding(unit, said, f"systemctl --user restart {shlex.quote(unit)}")
+    return Finding(unit, said)
 
 
 def _tell(finding: Finding) -> None:

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -56,7 +56,7 @@ def mount(
     target = Path(os.path.abspath(mountpoint or geniuz.config.mountpoint))
     logs.set_up(debug=debug)
     if not foreground:
-        log = _start_daemon(geniuz, target)
+        log = start_daemon(geniuz, target, sys.argv[1:])
         if as_json:
             output.tell_json({"mountpoint": str(target), "log": str(log)})
         else:
@@ -107,9 +107,9 @@ def _appended(log: Path) -> BinaryIO:
         return open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600))
 
 
-def _start_daemon(geniuz: Geniuz, target: Path) -> Path:
-    """Run this same command in the foreground of a session of its own, and wait for its word. Its
-    log.
+def start_daemon(geniuz: Geniuz, target: Path, arguments: Sequence[str]) -> Path:
+    """Run this program with `arguments`, a mount's, in the foreground of a session of its own, and
+    wait for its word. Its log. Raises MountError.
     """
     geniuz.begin()
     log = geniuz.config.home / "mount.log"
@@ -119,7 +119,7 @@ def _start_daemon(geniuz: Geniuz, target: Path) -> Path:
             sys.executable,
             "-m",
             "geniuzfs",
-            *sys.argv[1:],
+            *arguments,
             "--foreground",
             f"--ready-fd={write}",
         ]

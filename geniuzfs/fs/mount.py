@@ -8,13 +8,14 @@ taken, or one above the data it would show.
 
 import contextlib
 import errno
+import functools
 import logging
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from geniuzfs.errors import MountError, UnsafePlace
 from geniuzfs.folders import mounts
 from geniuzfs.fs import loop
 from geniuzfs.fs.answers import Answers
+from geniuzfs.fs.attending import attend
 from geniuzfs.fs.background import save_all, save_growing
 from geniuzfs.fs.counted import Counted
 from geniuzfs.fs.dispatch import Dispatch
@@ -37,6 +39,7 @@ from geniuzfs.fs.generated import Generated
 from geniuzfs.fs.inodes import Nodes
 from geniuzfs.fs.learner import keep_learning
 from geniuzfs.fs.memories import Memories
+from geniuzfs.fs.notify import Manager
 from geniuzfs.fs.operations import Operations
 from geniuzfs.fs.places import Places
 from geniuzfs.fs.questions import QUESTION_SECONDS
@@ -207,7 +210,10 @@ def serve(
         except RuntimeError as error:
             raise MountError(f"can't mount at {options.mountpoint}: {error}") from error
         ending.callback(pyfuse3.close, unmount=True)
-        trio.run(_run, folders, files, ready, geniuz.config, options.alone, early, end)
+        attending = functools.partial(
+            attend, Manager(os.environ), options.mountpoint, volumes, alone=alone is not None
+        )
+        trio.run(_run, folders, files, ready, attending, geniuz.config, options.alone, early, end)
 
 
 @contextlib.contextmanager
@@ -231,6 +237,7 @@ async def _run(
     folders: Following,
     files: Files,
     ready: Callable[[], None],
+    attending: Callable[[], Awaitable[None]],
     config: Config,
     alone: str | None,
     early: list[int],
@@ -249,6 +256,7 @@ async def _run(
                 "the fast wait does not fit this pyfuse3 or trio: serving with the stock one"
             )
         ready()
+        nursery.start_soon(attending)
         try:
             await _answer_requests()
         finally:

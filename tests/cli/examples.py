@@ -47,6 +47,10 @@ SUCCEEDS = {
     "mount": "mount {mount}",
     "recall": "recall --keyword tea",
     "restore": "restore {backup}",
+    "service install": "service install {mount}",
+    "service logs": "service logs",
+    "service status": "service status",
+    "service uninstall": "service uninstall",
     "status": "status",
     "umount": "umount {mount}",
 }
@@ -76,7 +80,10 @@ class World(NamedTuple):
     def variables(self) -> dict[str, str]:
         return {
             "GENIUZ_HOME": str(self.home),
-            "XDG_RUNTIME_DIR": str(self.directory / "no runtime"),  # so that there is no helper
+            # So that there is no helper, and no systemd of whoever runs the tests.
+            "XDG_RUNTIME_DIR": str(self.directory / "no runtime"),
+            "DBUS_SESSION_BUS_ADDRESS": "",
+            "XDG_CONFIG_HOME": str(self.directory / "config"),
         }
 
     def words(self, call: str) -> list[str]:

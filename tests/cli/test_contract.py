@@ -61,7 +61,7 @@ def there(tmp_path: Path) -> Iterator[World]:
 
 def _run(there: World, call: str, *more: str) -> Done:
     # What starts a daemon leaves it to the process that ends.
-    how = start if call.startswith("mount") else run
+    how = start if call.startswith(("mount", "service install")) else run
     return how(there.directory, *there.words(call), *more, **there.variables)
 
 

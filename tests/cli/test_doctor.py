@@ -86,7 +86,7 @@ def test_all_is_well(well: Config) -> None:
     assert all(line.startswith("ok    ") for line in lines), lines
     parts = {line[6:].partition(":")[0] for line in lines}
     assert parts >= {"kernel", "FUSE", "fusermount3", "user_allow_other", "data", "disk"}
-    assert parts >= {"My memory", "clock", "runtime directory", "model", "helper"}
+    assert parts >= {"My memory", "clock", "runtime directory", "model", "helper", "systemd"}
 
 
 def test_before_the_first_mount_nothing_is_wrong_and_nothing_is_made(

@@ -396,6 +396,23 @@ def test_the_socket_may_come_from_systemd(make: Make, tiny: ModelId, tmp_path: P
     process.wait()
 
 
+def test_who_only_wants_to_know_starts_no_helper(make: Make, tiny: ModelId, tmp_path: Path) -> None:
+    """systemd would, upon a connection to its socket, which nobody has accepted here yet."""
+    helper, runtime = make(), tmp_path / "run" / "geniuzfs"
+    assert not place.is_running(runtime)
+    listening = place.listen(runtime)
+    assert listening is not None
+    with listening:
+        assert helper.state(5) is None
+        listening.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+    running = place.running(runtime)
+    assert place.is_running(runtime)
+    os.close(running)
+    assert not place.is_running(runtime)
+
+
 def test_a_second_helper_says_that_one_runs(make: Make, tiny: ModelId, tmp_path: Path) -> None:
     make().query("bread", tiny, 20)
     command = [sys.executable, "-m", "geniuzfs.cli.serve", "--runtime", f"{tmp_path}/run/geniuzfs"]
