@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from geniuzfs.addresses import Address, address
 from geniuzfs.api import keeping
@@ -16,6 +16,8 @@ from geniuzfs.api.arranging import Arranging
 from geniuzfs.api.asked import Asked
 from geniuzfs.api.copies import Copies
 from geniuzfs.api.keeping import Held
+from geniuzfs.api.status import FolderStatus as FolderStatus
+from geniuzfs.api.status import folder_status
 from geniuzfs.config import Config
 from geniuzfs.errors import Busy, NotFound, UsageError
 from geniuzfs.folders import mounts, registry
@@ -26,7 +28,7 @@ from geniuzfs.recall import query as queries
 from geniuzfs.recall import render
 from geniuzfs.recall.hits import Answer
 from geniuzfs.recall.query import Query
-from geniuzfs.store import counts, tree
+from geniuzfs.store import tree
 from geniuzfs.store.connection import Database
 from geniuzfs.store.copying import Told
 
@@ -42,37 +44,6 @@ if TYPE_CHECKING:
 
 _WAIT_SECONDS = 5.0
 """For another's lock, where nobody else is kept waiting meanwhile."""
-
-
-class FolderStatus(NamedTuple):
-    """A folder in numbers. Sizes in bytes."""
-
-    folder: Folder
-    counts: counts.Counts
-    database_bytes: int
-    wal_bytes: int
-
-    def line(self) -> str:
-        """All of it in a line, for people."""
-        counted = self.counts
-        return (
-            f"{self.folder.name}: {counted.files} files, {counted.directories} directories,"
-            f" {counted.bytes} bytes, {counted.memories} kept memories,"
-            f" {counted.passages} passages learned, {counted.due} files and"
-            f" {counted.awaiting} passages to be learned"
-        )
-
-    def waits(self, now_ns: int) -> float | None:
-        """Seconds for which the oldest of what is due has waited; None: nothing is. A clock that
-        was set back makes no negative age.
-        """
-        since = self.counts.due_since_ns
-        return None if since is None else max(0.0, (now_ns - since) / 1e9)
-
-    def waiting_line(self, now_ns: int) -> str | None:
-        """The same for people."""
-        waits = self.waits(now_ns)
-        return None if waits is None else f"{self.folder.name}: the oldest waits for {waits:.0f} s"
 
 
 class Geniuz:
@@ -149,7 +120,7 @@ class Geniuz:
 
     def status(self) -> list[FolderStatus]:
         """Every folder in numbers."""
-        return [self._status(folder) for folder in self.folders()]
+        return [folder_status(folder) for folder in self.folders()]
 
     def health(self) -> "Health":
         """Whether the data, the model and the clock are as they should be: see there."""
@@ -411,18 +382,3 @@ class Geniuz:
         except Busy:
             if tree.inode(database.view, ROOT) is None:
                 raise
-
-    def _status(self, folder: Folder) -> FolderStatus:
-        database = Database.open(folder.path)
-        try:
-            with database.snapshot() as view:
-                counted = counts.counts(view)
-            wal = database.wal_path
-            return FolderStatus(
-                folder,
-                counted,
-                folder.path.stat().st_size,
-                wal.stat().st_size if wal.exists() else 0,
-            )
-        finally:
-            database.close()
