@@ -15,7 +15,7 @@ from geniuzfs.api.arranging import Arranging
 from geniuzfs.config import Config
 from geniuzfs.embed import models, place
 from geniuzfs.errors import GeniuzError
-from geniuzfs.folders import mounts
+from geniuzfs.folders import mounts, places
 from geniuzfs.folders.registry import Folder
 from geniuzfs.model import Finding
 from geniuzfs.ports import Clock, Embedder
@@ -89,7 +89,8 @@ class Health:
         try:
             seen = self._arranging.seen()
         except GeniuzError as error:
-            yield Finding("folders", str(error), f"rm {self._config.home}/folders.json")
+            listed = self._config.home / places.FILE
+            yield Finding("folders", str(error), f"mv {listed} {listed}.bad")
             return
         for folder in seen.folders:
             yield self._folder(folder)
