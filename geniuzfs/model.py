@@ -86,6 +86,23 @@ class Identity(NamedTuple):
     """UTC, `YYYY-MM-DD HH:MM:SS`."""
 
 
+class Writer(NamedTuple):
+    """A process that writes: what it is called, its number, and when it began, in clock ticks
+    since the machine's start. Two are the same process when number and beginning are.
+    """
+
+    name: str
+    pid: int
+    started: int
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.pid})" if self.pid else self.name
+
+
+NOBODY = Writer("", 0, 0)
+"""It is not known who."""
+
+
 class Memory(NamedTuple):
     """What was kept on purpose. It never changes."""
 

@@ -15,6 +15,7 @@ from geniuzfs.api import keeping
 from geniuzfs.api.arranging import Arranging
 from geniuzfs.api.asked import Asked
 from geniuzfs.api.copies import Copies
+from geniuzfs.api.histories import Histories
 from geniuzfs.api.keeping import Held
 from geniuzfs.api.status import FolderStatus as FolderStatus
 from geniuzfs.api.status import folder_status
@@ -55,6 +56,7 @@ class Geniuz:
         self._embedder = embedder
         self.arranging = Arranging(config, clock)
         self.copies = Copies(config, clock, self.arranging)
+        self.histories = Histories(self.arranging, self._open_patiently, clock)
         self._by_id: dict[FolderId, Folder] = {}
         self._asks: Asking | None = None
         self._making = Lock()

@@ -22,8 +22,15 @@ class FolderStatus(NamedTuple):
             f"{self.folder.name}: {counted.files} files, {counted.directories} directories,"
             f" {counted.bytes} bytes, {counted.memories} kept memories,"
             f" {counted.passages} passages learned, {counted.due} files and"
-            f" {counted.awaiting} passages to be learned"
+            f" {counted.awaiting} passages to be learned{self._past()}"
         )
+
+    def _past(self) -> str:
+        counted = self.counts
+        if not counted.versions:
+            return ""
+        conflicts = f", {counted.conflicts} of them in conflict" if counted.conflicts else ""
+        return f", {counted.versions} earlier versions of {counted.version_bytes} bytes{conflicts}"
 
     def waits(self, now_ns: int) -> float | None:
         """Seconds for which the oldest of what is due has waited; None: nothing is. A clock that

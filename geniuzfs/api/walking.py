@@ -13,7 +13,8 @@ from typing import NamedTuple
 from geniuzfs import disk
 from geniuzfs.disk import Found
 from geniuzfs.errors import AlreadyExists, GeniuzError, UsageError
-from geniuzfs.learn.ignore import IGNORE_NAME, Ignored, is_temporary
+from geniuzfs.learn.ignore import IGNORE_NAME, Ignored
+from geniuzfs.names import is_temporary
 from geniuzfs.model import RESERVED
 
 _RULES = (b".gitignore", IGNORE_NAME.encode())

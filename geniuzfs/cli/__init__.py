@@ -25,10 +25,12 @@ _MODULES = {
     "capture": "capture",
     "check": "check",
     "completion": "completion",
+    "diff": "diff",
     "doctor": "doctor",
     "export": "export",
     "folder": "folder",
     "forget": "forget",
+    "history": "history",
     "import": "imports",
     "keep": "keep",
     "learn": "learn",
@@ -41,6 +43,7 @@ _MODULES = {
     "service": "service",
     "status": "status",
     "umount": "umount",
+    "undo": "undo",
 }
 """Command → the module that makes it."""
 

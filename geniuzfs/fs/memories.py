@@ -41,8 +41,8 @@ from geniuzfs.fs.faults import handler
 from geniuzfs.fs.places import MEMORIES, Places
 from geniuzfs.fs.virtual import VIRTUAL, Directory, Virtual, Virtuals, shown
 from geniuzfs.fs.volumes import Volume
-from geniuzfs.learn.ignore import is_short_lived, is_temporary
 from geniuzfs.model import NAME_MAX, Memory, MemoryId, Scope
+from geniuzfs.names import is_short_lived, is_temporary
 from geniuzfs.ports import Clock
 from geniuzfs.store import memories
 

@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from geniuzfs.learn.ignore import Ignored, is_short_lived, is_temporary
+from geniuzfs.learn.ignore import Ignored
 from geniuzfs.model import InodeNumber, PassageId
+from geniuzfs.names import is_short_lived, is_temporary
 from geniuzfs.store import content, passages, paths, postings, tree
 from geniuzfs.store.connection import Database
 from geniuzfs.store.passages import NotKnown, Waiting

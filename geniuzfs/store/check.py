@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from geniuzfs.errors import AlreadyExists, UsageError
 from geniuzfs.model import Problem
-from geniuzfs.store import invariants, learned
+from geniuzfs.store import invariants, learned, recorded
 from geniuzfs.store.connection import Database
 from geniuzfs.store.invariants import Found
 from geniuzfs.store.transactions import Txn, View
@@ -40,6 +40,10 @@ RULES: tuple[Callable[[View], Iterator[Found]], ...] = (
     learned.passages_are_said,
     learned.passages_are_indexed,
     learned.passages_have_vectors,
+    recorded.pieces_belong_to_versions,
+    recorded.versions_belong_to_histories,
+    recorded.histories_have_a_place,
+    recorded.versions_hold,
     invariants.references_hold,
     invariants.erasures_are_finished,
 )

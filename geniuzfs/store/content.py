@@ -1,59 +1,36 @@
-"""The bytes of files, in pieces of CHUNK bytes.
+"""The bytes of files are replaced here, and nowhere else.
 
-Hides: that piece 0 is a row of `contents` and the others are rows of `chunks`.
-Promises: a save lands whole, with size and times, in the caller's transaction;
-the triggers of the schema mark the file as due in that same transaction.
+Promises: a save lands whole, with size and times, in the caller's transaction; what it replaces
+becomes a version in that same transaction (store.versions), and the triggers of the schema mark
+the file as due there too.
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from geniuzfs.errors import NotFound
-from geniuzfs.model import CHUNK, InodeNumber, Piece
+from geniuzfs.model import CHUNK, NOBODY, InodeNumber, Piece, Writer
+from geniuzfs.store import versions
+from geniuzfs.store.pieces import lengths as lengths
+from geniuzfs.store.pieces import piece as piece
+from geniuzfs.store.pieces import read as read
 from geniuzfs.store.transactions import Txn, View
+from geniuzfs.store.versions import New, Old
 
 
 class Save(NamedTuple):
     """What one save puts down. `pieces` replace those of their number (an empty
-    one removes it), all others stay as they are.
+    one removes it), all others stay as they are. `by`: who saves, and `over`: who wrote what was
+    there, where the saver knows; `blind`: the one has not read what the other wrote.
     """
 
     size: int
     mtime_ns: int
     ctime_ns: int
     pieces: Mapping[int, Piece]
-
-
-def lengths(view: View, number: InodeNumber) -> dict[int, int]:
-    """Piece number → bytes it holds, for the pieces that are there."""
-    rows = view.rows(
-        "SELECT 0, length(bytes) FROM contents WHERE inode = ?1"
-        " UNION ALL SELECT number, length(bytes) FROM chunks WHERE inode = ?1",
-        (number,),
-    )
-    return dict(rows)
-
-
-def piece(view: View, number: InodeNumber, index: int) -> bytes:
-    """The bytes of one piece: up to CHUNK; b"" where there is a hole."""
-    if index == 0:
-        row = view.row("SELECT bytes FROM contents WHERE inode = ?", (number,))
-    else:
-        row = view.row("SELECT bytes FROM chunks WHERE inode = ? AND number = ?", (number, index))
-    return b"" if row is None else row[0]
-
-
-def read(view: View, number: InodeNumber) -> bytes:
-    """A file's bytes up to the end of what is stored: a hole at its end is left out."""
-    held = sorted(lengths(view, number))
-    if not held:
-        return b""
-    last = held.pop()
-    whole = bytearray(last * CHUNK)
-    for index in held:
-        part = piece(view, number, index)
-        whole[index * CHUNK : index * CHUNK + len(part)] = part
-    return bytes(whole) + piece(view, number, last)
+    by: Writer = NOBODY
+    over: Writer = NOBODY
+    blind: bool = False
 
 
 def save(txn: Txn, number: InodeNumber, new: Save) -> None:
@@ -62,10 +39,10 @@ def save(txn: Txn, number: InodeNumber, new: Save) -> None:
     Another process may have saved since the saver loaded the file: its pieces are
     kept where this save has none, up to the new size, and counted.
     """
-    row = txn.row("SELECT size, stored FROM inodes WHERE number = ?", (number,))
+    row = txn.row("SELECT size, stored, mode, mtime_ns FROM inodes WHERE number = ?", (number,))
     if row is None:
         raise NotFound(f"inode {number} is gone")
-    size, stored = row
+    size, stored, mode, mtime_ns = row
     pieces = new.pieces
     if 0 in pieces and max(size, new.size) <= CHUNK:  # nearly every save: one piece is all
         stored = len(pieces[0])
@@ -73,6 +50,8 @@ def save(txn: Txn, number: InodeNumber, new: Save) -> None:
         if new.size < size:
             pieces = {**_cut(txn, number, new.size), **pieces}
         stored += sum(len(part) - _length(txn, number, index) for index, part in pieces.items())
+    now = New(new.size, pieces.__getitem__, new.ctime_ns, new.by, new.over, new.blind)
+    versions.replace(txn, Old(number, size, mode, mtime_ns), now, pieces)
     # The inode first: so the triggers need one row of `changes` for all of it.
     txn.run(
         "UPDATE inodes SET size = ?, stored = ?, mtime_ns = ?, ctime_ns = ? WHERE number = ?",

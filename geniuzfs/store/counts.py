@@ -8,7 +8,8 @@ from geniuzfs.store.transactions import View
 class Counts(NamedTuple):
     """How many there are; `bytes` of content; `passages` learned by their words, of which
     `awaiting` have no vector yet; `due` files to be learned, the longest waiting since
-    `due_since_ns` (None: none waits).
+    `due_since_ns` (None: none waits); `versions` of replaced content, which keep `version_bytes`,
+    `conflicts` of them replaced by one who had not read them.
     """
 
     files: int
@@ -19,6 +20,9 @@ class Counts(NamedTuple):
     awaiting: int
     due: int
     due_since_ns: int | None
+    versions: int
+    version_bytes: int
+    conflicts: int
 
 
 def counts(view: View) -> Counts:
@@ -31,7 +35,21 @@ def counts(view: View) -> Counts:
     passages = view.row("SELECT count(*) FROM passages WHERE context = 0")[0]
     awaiting = view.row("SELECT count(*) FROM awaits")[0]
     due, since = view.row("SELECT count(*), min(since_ns) FROM due")
-    return Counts(files, directories, stored, memories, passages, awaiting, due, since)
+    versions, version_bytes = view.row("SELECT count(*), coalesce(sum(stored), 0) FROM versions")
+    conflicts = view.row("SELECT count(*) FROM versions WHERE blind = 1")[0]
+    return Counts(
+        files,
+        directories,
+        stored,
+        memories,
+        passages,
+        awaiting,
+        due,
+        since,
+        versions,
+        version_bytes,
+        conflicts,
+    )
 
 
 def newest_ns(view: View) -> int:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from geniuzfs.errors import NotFound, UsageError
 from geniuzfs.model import ROOT, InodeNumber, Memory, MemoryId
-from geniuzfs.store import memories, meta, paths, postings, tree, vectors
+from geniuzfs.store import memories, meta, paths, postings, retention, tree, vectors
 from geniuzfs.store.connection import Database
 from geniuzfs.store.transactions import Txn, View
 
@@ -55,7 +55,10 @@ def beneath(view: View, path: bytes) -> Beneath:
 
 
 def files(txn: Txn, found: Beneath, now_ns: int) -> None:
-    """Remove what was found, with every name that it has, and all that was learned of it alone."""
+    """Remove what was found, with every name that it has, its history and that of what ended there,
+    and all that was learned of it alone.
+    """
+    retention.erase_of(txn, found.numbers)
     tree.remove_all(txn, found.numbers, now_ns)
     meta.put(txn, _MARK, _told(now_ns))
 

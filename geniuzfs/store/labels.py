@@ -28,3 +28,12 @@ def replace(txn: Txn, inode: InodeNumber, wanted: Mapping[str, str], now_ns: int
             xattrs.remove(txn, inode, name, now_ns)
     for name, value in attributes.items():
         xattrs.put(txn, inode, name, value, now_ns)
+
+
+def inherit(txn: Txn, old: InodeNumber, new: InodeNumber) -> None:
+    """`new` is what people see instead of `old` from now on: it gets the labels that it lacks."""
+    txn.run(
+        "INSERT OR IGNORE INTO xattrs (inode, name, value) SELECT ?, name, value FROM xattrs"
+        " WHERE inode = ? AND substr(name, 1, ?) = ?",
+        (new, old, len(LABEL), LABEL),
+    )

@@ -42,6 +42,7 @@ def renumber_top(txn: Txn, now_ns: int) -> None:
     for table in ("entries", "contents", "chunks", "xattrs"):
         txn.run(f"UPDATE {table} SET inode = ? WHERE inode = 1", (number,))
     txn.run("DELETE FROM due WHERE inode = 1")
+    txn.run("UPDATE lineages SET inode = ? WHERE inode = 1", (number,))
     txn.run(
         "UPDATE inodes SET mode = ?, nlink = 2, rdev = 0, size = 0, stored = 0, target = NULL,"
         " mtime_ns = ?, ctime_ns = ? WHERE number = 1",

@@ -35,6 +35,9 @@ _KEPT = (
     "contents",
     "chunks",
     "xattrs",
+    "lineages",
+    "versions",
+    "version_pieces",
 )
 """Of our tables those that are not learned."""
 

@@ -22,6 +22,8 @@ from geniuzfs.errors import (
     UsageError,
 )
 from geniuzfs.model import NAME_MAX, ROOT, Entry, Exchange, Inode, InodeNumber
+from geniuzfs.store import lineages
+from geniuzfs.store.lineages import UNKNOWN, Replacing
 from geniuzfs.store.transactions import Txn, View
 
 _COLUMNS = "number, mode, uid, gid, nlink, rdev, size, stored, atime_ns, mtime_ns, ctime_ns"
@@ -135,6 +137,8 @@ def create(txn: Txn, parent: InodeNumber, name: bytes, new: New, now_ns: int) ->
     number = InodeNumber(txn.inserted())
     add_entry(txn, parent, name, number)
     _touch_parent(txn, parent, now_ns, 1 if is_directory else 0)
+    if stat.S_ISREG(new.mode):
+        lineages.begin(txn, number, (parent, name))
     return Inode(
         number, new.mode, new.uid, new.gid, nlink, new.rdev, size, 0, now_ns, now_ns, now_ns
     )
@@ -172,6 +176,9 @@ def remove(
     _check_kind(found, directory)
     if directory:
         _check_empty(txn, found.number)
+        lineages.end_directory(txn, found.number)
+    elif found.nlink == 1:
+        lineages.end(txn, found, (parent, name), now_ns)
     txn.run("DELETE FROM entries WHERE parent = ? AND name = ?", (parent, name))
     _touch_parent(txn, parent, now_ns, -1 if directory else 0)
     return _unlinked(txn, found, now_ns, losing)
@@ -203,10 +210,12 @@ def rename(
     now_ns: int,
     *,
     losing: Callable[[Inode], None] = _let_it_go,
+    who: Replacing = UNKNOWN,
 ) -> Renamed:
     """Move the entry `old` (directory, name) to `new`, replacing, refusing or
     swapping with what is there. One step for whoever looks on. `losing` is
-    called with a file that is replaced, while its row and bytes are still there.
+    called with a file that is replaced, while its row and bytes are still there;
+    `who` does it is for its history.
     """
     _check_name(new[1])
     moved, other = child(txn, *old), child(txn, *new)
@@ -220,7 +229,12 @@ def rename(
     if exchange is Exchange.SWAP and other is not None:
         _check_not_into_itself(txn, other, old[0])
         return _swap(txn, (old, moved), (new, other), now_ns)
-    if other is not None:
+    if other is None:
+        lineages.rename(txn, moved, old, new, now_ns)
+    else:
+        _check_kind(other, stat.S_ISDIR(moved.mode))
+        if other.nlink == 1:
+            lineages.pass_on(txn, moved, old, other, new, now_ns, who)
         other = _replaced(txn, new, other, stat.S_ISDIR(moved.mode), now_ns, losing)
     return Renamed(_moved(txn, old, new, moved, now_ns), other)
 
@@ -315,9 +329,9 @@ def _replaced(
     now_ns: int,
     losing: Callable[[Inode], None],
 ) -> Inode:
-    _check_kind(other, directory)
     if directory:
         _check_empty(txn, other.number)
+        lineages.end_directory(txn, other.number)
         _touch_parent(txn, place[0], now_ns, -1)
     txn.run("DELETE FROM entries WHERE parent = ? AND name = ?", place)
     return _unlinked(txn, other, now_ns, losing)

@@ -8,7 +8,17 @@ import pytest
 
 from geniuzfs.errors import StoreDamaged
 from geniuzfs.model import CHUNK, ROOT, InodeNumber, Problem
-from geniuzfs.store import check, content, learned, schema, tree, xattrs
+from geniuzfs.store import (
+    check,
+    content,
+    histories,
+    learned,
+    recorded,
+    schema,
+    tree,
+    versions,
+    xattrs,
+)
 from geniuzfs.store.connection import Database
 from geniuzfs.store.transactions import View
 from tests.store.breaking import breaking
@@ -307,8 +317,9 @@ def test_every_rule_has_a_test() -> None:
         "references_hold",
         "erasures_are_finished",  # see test_forgetting
     }
-    others = {rule.__name__ for rule in check.RULES if rule.__module__ == learned.__name__}
-    assert tested | others == {rule.__name__ for rule in check.RULES}  # see test_learned
+    elsewhere = (learned.__name__, recorded.__name__)  # see test_learned and below
+    others = {rule.__name__ for rule in check.RULES if rule.__module__ in elsewhere}
+    assert tested | others == {rule.__name__ for rule in check.RULES}
 
 
 def test_attributes_come_back_with_the_file_that_had_lost_its_row(
@@ -456,3 +467,59 @@ def test_a_page_of_garbage_is_reported_and_nothing_else_is_asked(
         pass  # so it is told when even the check can't read on
     finally:
         damaged.close()
+
+
+HISTORY_CASES = {
+    "a history that has lost its file": (
+        "histories_have_a_place",
+        "UPDATE lineages SET inode = 4711 WHERE inode = {note}",
+        b"lost+found/#1",
+    ),
+    "a history of a directory": (
+        "histories_have_a_place",
+        "UPDATE lineages SET inode = {dir} WHERE inode = {note}",
+        b"lost+found/#1",
+    ),
+    "a history that ended nowhere": (
+        "histories_have_a_place",
+        "UPDATE lineages SET inode = NULL WHERE inode = {note}",
+        b"lost+found/#1",
+    ),
+    "versions without a history": (
+        "versions_belong_to_histories",
+        "DELETE FROM lineages",
+        b"lost+found/#1",
+    ),
+    "bytes without a version": (
+        "pieces_belong_to_versions",
+        "DELETE FROM versions",
+        b"lost+found/#v1",
+    ),
+    "bytes without anything": (
+        "pieces_belong_to_versions",
+        "DELETE FROM versions; DELETE FROM lineages",
+        b"lost+found/#v1",
+    ),
+    "a sum that is none": ("versions_hold", "UPDATE versions SET stored = 1", b"dir/note"),
+    "a size within the bytes": ("versions_hold", "UPDATE versions SET size = 3", b"dir/note"),
+}
+
+
+@pytest.mark.parametrize("case", HISTORY_CASES)
+def test_a_version_that_has_lost_its_place_can_be_read_after_a_repair(
+    database: Database, sample: Sample, case: str
+) -> None:
+    rule, script, path = HISTORY_CASES[case]
+    with database.txn() as txn:
+        content.save(txn, sample.note, content.Save(5, NOW, NOW, {0: b"newer"}))
+    breaking(database, filled(script, sample, 0))
+    assert rule in rules(database)
+    repair(database)
+    [version] = histories.at(database.view, path)
+    assert b"".join(versions.read(database.view, version)) == NOTE
+    assert content.read(database.view, sample.note) == b"newer"
+
+
+def test_every_rule_about_histories_has_a_case() -> None:
+    rules = {rule.__name__ for rule in check.RULES if rule.__module__ == recorded.__name__}
+    assert {rule for rule, _, _ in HISTORY_CASES.values()} == rules

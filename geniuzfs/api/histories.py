@@ -1,0 +1,233 @@
+"""What files were before: looked for, compared, brought back.
+
+Hides: which version is meant, and what a removal took. Promises: bringing back is a save as any
+other, in one transaction, so that it can be undone as well; of several files all come back or
+none. Refuses: to put a removed file where another is now.
+"""
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from geniuzfs.api.arranging import Arranging
+from geniuzfs.errors import NotFound, UsageError
+from geniuzfs.folders.registry import Folder
+from geniuzfs.model import CHUNK, ROOT, InodeNumber, Writer
+from geniuzfs.ports import Clock
+from geniuzfs.store import content, histories, paths, retention, tree, versions
+from geniuzfs.store.connection import Database
+from geniuzfs.store.histories import Summary
+from geniuzfs.store.retention import Kept
+from geniuzfs.store.transactions import Txn, View
+from geniuzfs.store.versions import BURST_NS, Version
+
+UNDO = Writer("geniuzfs undo", 0, 0)
+
+
+class Named(NamedTuple):
+    """A version, under the name that it has in `.history/` too."""
+
+    name: str
+    version: Version
+
+
+class Undone(NamedTuple):
+    """A file that has a former content again; `removed`: it was not there before."""
+
+    path: str
+    version: str
+    removed: bool
+
+
+class Histories:
+    """The use cases. `name` and `here` say which folder: see Arranging.meant."""
+
+    def __init__(
+        self, arranging: Arranging, open_: Callable[[Folder], Database], clock: Clock
+    ) -> None:
+        self._arranging = arranging
+        self._open = open_
+        self._clock = clock
+
+    def changed(self, name: str | None, here: Path | None) -> list[Summary]:
+        """The files that have a history, there or removed, what changed last first."""
+        database = self._opened(name, here)
+        try:
+            with database.snapshot() as view:
+                return histories.summaries(view)
+        finally:
+            database.close()
+
+    def of(self, name: str | None, path: str, here: Path | None) -> list[Named]:
+        """The versions of the file at `path`, or that was there, the oldest first. Raises NotFound
+        where there are none.
+        """
+        database = self._opened(name, here)
+        try:
+            with database.snapshot() as view:
+                return _versions(view, _inner(path))
+        finally:
+            database.close()
+
+    def texts(
+        self, name: str | None, path: str, asked: tuple[str, ...], here: Path | None
+    ) -> list[tuple[str, bytes]]:
+        """Two contents to compare, each with what it is called: the two that are asked for; one and
+        what is there now; the last version and what is there now. Raises NotFound and UsageError.
+        """
+        inner = _inner(path)
+        database = self._opened(name, here)
+        try:
+            with database.snapshot() as view:
+                known = _versions(view, inner)
+                chosen = [_chosen(known, text) for text in asked] or [known[-1]]
+                found = [
+                    (each.name, b"".join(versions.read(view, each.version))) for each in chosen
+                ]
+                return found if len(found) > 1 else [*found, ("now", _now(view, inner))]
+        finally:
+            database.close()
+
+    def undo(self, name: str | None, path: str, to: str | None, here: Path | None) -> list[Undone]:
+        """Give the file at `path` the content that it had before its last save, or that of version
+        `to`; bring a removed file back; of a directory, what was last removed beneath it, in one
+        go. Raises NotFound where there is nothing to bring back.
+        """
+        inner, database = _inner(path), self._opened(name, here)
+        try:
+            with database.txn() as txn:
+                return self._undo(txn, inner, to)
+        finally:
+            database.close()
+
+    def kept(self, name: str | None, here: Path | None) -> Kept:
+        """For how long the folder keeps what is replaced."""
+        database = self._opened(name, here)
+        try:
+            return retention.kept(database.view)
+        finally:
+            database.close()
+
+    def keep(
+        self, name: str | None, days: float | None, bytes_: int | None, here: Path | None
+    ) -> Kept:
+        """Set it; what is kept no longer goes at once. Raises UsageError below 0."""
+        database = self._opened(name, here)
+        try:
+            with database.txn() as txn:
+                said = retention.keep(txn, days, bytes_)
+            while self._expire(database):
+                pass
+            return said
+        finally:
+            database.close()
+
+    def _expire(self, database: Database) -> bool:
+        with database.txn() as txn:
+            return retention.expire(txn, self._clock.now_ns())
+
+    def _opened(self, name: str | None, here: Path | None) -> Database:
+        return self._open(self._arranging.meant(name, here))
+
+    def _undo(self, txn: Txn, path: bytes, to: str | None) -> list[Undone]:
+        number = paths.find(txn, path)
+        found = None if number is None else tree.inode(txn, number)
+        if found is not None and stat.S_ISDIR(found.mode):
+            known = []
+        else:
+            known = [Named(n.decode(), one) for n, one in histories.named(txn, path).items()]
+        if known:
+            chosen = known[-1] if to is None else _chosen(known, to)
+            return [self._put_back(txn, path, chosen)]
+        if to is not None:
+            raise NotFound(f"{_told(path)} has no earlier versions")
+        return self._bring_back(txn, path)
+
+    def _bring_back(self, txn: Txn, directory: bytes) -> list[Undone]:
+        """What was removed beneath `directory` in its last removal: one after the other, with no
+        pause longer than a burst of saves has.
+        """
+        gone = histories.removed_beneath(txn, directory)
+        back: list[Undone] = []
+        last_ns = gone[0].changed_ns if gone else 0
+        for one in gone:
+            if last_ns - one.changed_ns > BURST_NS:
+                break
+            last_ns = one.changed_ns
+            if paths.find(txn, one.path) is None:
+                name, version = list(histories.named(txn, one.path).items())[-1]
+                back.append(self._put_back(txn, one.path, Named(name.decode(), version)))
+        if not back:
+            raise NotFound(f"{_told(directory)} has no earlier versions, and nothing was removed")
+        return sorted(back)
+
+    def _put_back(self, txn: Txn, path: bytes, chosen: Named) -> Undone:
+        version, now_ns = chosen.version, self._clock.now_ns()
+        parts = {
+            number: b"" if not any(part) else part
+            for number, part in enumerate(versions.read(txn, version))
+        }
+        number = paths.find(txn, path)
+        made = number is None
+        if number is None:
+            number = _made(txn, path, version.mode, now_ns)
+        held = range(-(-version.size // CHUNK))
+        gone = {n: b"" for n in content.lengths(txn, number) if n not in held}
+        new = content.Save(version.size, now_ns, now_ns, parts | gone, UNDO)
+        content.save(txn, number, new)
+        tree.change(txn, number, tree.Fields(mode=version.mode), now_ns)
+        return Undone(_told(path), chosen.name, made)
+
+
+def _made(txn: Txn, path: bytes, mode: int, now_ns: int) -> InodeNumber:
+    """A new file, in directories that are made where they are missing."""
+    top = tree.inode(txn, ROOT)
+    owner = (0, 0) if top is None else (top.uid, top.gid)
+    *above, name = path.split(b"/")
+    parent = ROOT
+    for part in above:
+        there = tree.child(txn, parent, part)
+        if there is None:
+            there = tree.create(txn, parent, part, tree.New(0o40755, *owner), now_ns)
+        parent = there.number
+    return tree.create(txn, parent, name, tree.New(mode, *owner), now_ns).number
+
+
+def _versions(view: View, path: bytes) -> list[Named]:
+    known = [Named(name.decode(), one) for name, one in histories.named(view, path).items()]
+    if not known:
+        raise NotFound(f"{_told(path)} has no earlier versions")
+    return known
+
+
+def _chosen(known: list[Named], text: str) -> Named:
+    """The version of that name, or the one whose name begins so."""
+    exact = [one for one in known if one.name == text]
+    found = exact or [one for one in known if one.name.startswith(text)]
+    if not found:
+        raise NotFound(f"no version is called {text}: geniuzfs history shows them")
+    if len(found) > 1:
+        raise UsageError(f"{len(found)} versions begin with {text}: write more of the name")
+    return found[0]
+
+
+def _now(view: View, path: bytes) -> bytes:
+    number = paths.find(view, path)
+    found = None if number is None else tree.inode(view, number)
+    if found is None or not stat.S_ISREG(found.mode):
+        return b""
+    return content.read(view, found.number).ljust(found.size, b"\0")
+
+
+def _inner(path: str) -> bytes:
+    """A path from a folder's top. Raises UsageError for one that leads out of it."""
+    parts = [part for part in path.encode("utf-8", "surrogateescape").split(b"/") if part]
+    parts = [part for part in parts if part != b"."]
+    if b".." in parts:
+        raise UsageError(f"{path} leads out of the folder")
+    return b"/".join(parts)
+
+
+def _told(path: bytes) -> str:
+    return "/" + path.decode("utf-8", "surrogateescape")

@@ -1,0 +1,133 @@
+"""Whose history goes on where: what a new name, a rename and a removal do to it.
+
+Hides: which inodes were one file to whoever saved it. Promises: history stays with the name when
+an editor saves by renaming a new file over it, or the old one away first; otherwise with the file,
+wherever it is moved; it goes on where a file is created again. What ends a content keeps it as a
+version. Labels follow where the inode that had them was replaced (DESIGN: "What is learned").
+Refuses: to follow directories, links and devices: they have no content.
+"""
+
+import stat
+from collections.abc import Callable
+from typing import NamedTuple
+
+from geniuzfs.model import NOBODY, Inode, InodeNumber, Writer
+from geniuzfs.names import is_temporary
+from geniuzfs.store import labels, paths, pieces, versions
+from geniuzfs.store.transactions import Txn
+from geniuzfs.store.versions import LineageId, New, Old
+
+Place = tuple[InodeNumber, bytes]
+"""A directory and a name in it."""
+
+
+class Replacing(NamedTuple):
+    """Who renames a file over another: see versions.New."""
+
+    by: Writer = NOBODY
+    over: Writer = NOBODY
+    blind: bool = False
+
+
+UNKNOWN = Replacing()
+
+
+def begin(txn: Txn, number: InodeNumber, place: Place) -> None:
+    """A file was created, or a file without history got a name: if one ended there, it goes on."""
+    found = _ended_at(txn, place)
+    if found is None:
+        return
+    lineage, backup = found
+    txn.run(
+        "UPDATE lineages SET inode = ?, parent = NULL, directory = NULL, name = NULL,"
+        " ended_ns = NULL, backup = NULL, pid = 0, is_first = 0 WHERE id = ?",
+        (number, lineage),
+    )
+    if backup is not None:
+        labels.inherit(txn, InodeNumber(backup), number)
+
+
+def end(txn: Txn, found: Inode, place: Place, now_ns: int, *, backup: bool = False) -> None:
+    """A file is about to lose its last name, or (`backup`) to be renamed out of the way: its
+    content becomes a version, and its history ends at `place`.
+    """
+    if not stat.S_ISREG(found.mode):
+        return
+    held = pieces.lengths(txn, found.number)
+    nothing = New(0, lambda _: b"", now_ns, ends=True)
+    versions.replace(txn, _old(found), nothing, held)
+    txn.run(
+        "UPDATE lineages SET inode = NULL, parent = ?, name = ?, ended_ns = ?, backup = ?"
+        " WHERE inode = ?",
+        (*place, now_ns, found.number if backup else None, found.number),
+    )
+
+
+def end_directory(txn: Txn, number: InodeNumber) -> None:
+    """A directory is about to go: what ended in it is remembered by its path."""
+    if txn.row("SELECT 1 FROM lineages WHERE parent = ? LIMIT 1", (number,)):
+        path = paths.path(txn, number)
+        txn.run("UPDATE lineages SET directory = ?, parent = NULL WHERE parent = ?", (path, number))
+
+
+def pass_on(
+    txn: Txn, moved: Inode, old: Place, other: Inode, new: Place, now_ns: int, who: Replacing
+) -> None:
+    """`moved`, at `old`, is about to take the place of `other`, whose only name is at `new`."""
+    if not stat.S_ISREG(moved.mode) or not stat.S_ISREG(other.mode):
+        end(txn, other, new, now_ns)
+        return
+    if is_temporary(new[1]):  # the backup of the save before
+        rename(txn, moved, old, new, now_ns)
+        return
+    held = {*pieces.lengths(txn, moved.number), *pieces.lengths(txn, other.number)}
+    content = New(moved.size, _of(txn, moved.number), now_ns, *who)
+    versions.replace(txn, _old(other), content, held)
+    lineage = versions.lineage_of(txn, other.number)
+    if lineage is not None:
+        if versions.lineage_of(txn, moved.number) is not None:
+            end(txn, moved, old, now_ns)
+        txn.run("UPDATE lineages SET inode = ? WHERE id = ?", (moved.number, lineage))
+    labels.inherit(txn, other.number, moved.number)
+
+
+def rename(txn: Txn, moved: Inode, old: Place, new: Place, now_ns: int) -> None:
+    """`moved` is about to go from `old` to `new`, where nothing is."""
+    if not stat.S_ISREG(moved.mode):
+        return
+    was, becomes = is_temporary(old[1]), is_temporary(new[1])
+    if becomes and not was and moved.nlink == 1:
+        end(txn, moved, old, now_ns, backup=True)
+    elif not becomes and versions.lineage_of(txn, moved.number) is None:
+        begin(txn, moved.number, new)
+        lineage = versions.lineage_of(txn, moved.number)
+        if lineage is not None:
+            held = pieces.lengths(txn, moved.number)
+            versions.follow(txn, lineage, moved.size, _of(txn, moved.number), held)
+
+
+def _ended_at(txn: Txn, place: Place) -> tuple[LineageId, int | None] | None:
+    parent, name = place
+    rows = txn.rows(
+        "SELECT id, parent, directory, backup FROM lineages WHERE inode IS NULL AND name = ?"
+        " ORDER BY id DESC",
+        (name,),
+    )
+    if not rows:
+        return None
+    for id_, ended_in, _, backup in rows:
+        if ended_in == parent:
+            return id_, backup
+    path = paths.path(txn, parent)
+    for id_, ended_in, directory, backup in rows:
+        if ended_in is None and directory == path:
+            return id_, backup
+    return None
+
+
+def _old(found: Inode) -> Old:
+    return Old(found.number, found.size, found.mode, found.mtime_ns)
+
+
+def _of(txn: Txn, number: InodeNumber) -> Callable[[int], bytes]:
+    return lambda index: pieces.piece(txn, number, index)

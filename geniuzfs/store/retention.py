@@ -1,0 +1,143 @@
+"""For how long versions are kept, and how they go.
+
+Hides: where a folder says so. Promises: the oldest go first, in small transactions, so that no save
+waits for long; a version goes whole, and no other changes by it. Refuses: to take away what a file
+is now.
+"""
+
+from typing import NamedTuple
+
+from geniuzfs.errors import UsageError
+from geniuzfs.model import InodeNumber
+from geniuzfs.store import histories, meta, paths
+from geniuzfs.store.transactions import Txn, View
+from geniuzfs.store.versions import LineageId
+
+DAYS = 30
+LEAST_BYTES = 1 << 30
+"""What versions may take where nobody has said: so much, or as much as the files hold if that is
+more.
+"""
+
+ROW_BYTES = 256
+"""What a version counts for beside its bytes: a line added to a log keeps none."""
+
+AT_ONCE = 64
+"""Versions that go in one transaction; of small files, which nearly all are, that takes 1 ms."""
+
+_DAY_NS = 86_400_000_000_000
+
+
+class Kept(NamedTuple):
+    """For how many days a folder keeps what was replaced (0: it keeps nothing), and how many bytes
+    of it at most; None: see LEAST_BYTES.
+    """
+
+    days: float
+    bytes: int | None
+
+
+def kept(view: View) -> Kept:
+    """What the folder says. What is no number there counts as not said."""
+    rows = view.rows("SELECT key, value FROM _meta WHERE key IN ('history_days', 'history_bytes')")
+    said = {key: _number(value) for key, value in rows}
+    days, most = said.get("history_days"), said.get("history_bytes")
+    return Kept(DAYS if days is None else days, None if most is None else int(most))
+
+
+def keep(txn: Txn, days: float | None, bytes_: int | None) -> Kept:
+    """Set one of the two, or both; None leaves one as it is. Raises UsageError below 0."""
+    for key, value in (("history_days", days), ("history_bytes", bytes_)):
+        if value is not None:
+            if not 0 <= value < 2**62:
+                raise UsageError("history is kept for 0 or more days, and as many bytes")
+            meta.put(txn, key, f"{value:.10g}" if isinstance(value, float) else str(value))
+    return kept(txn)
+
+
+def expire(txn: Txn, now_ns: int) -> bool:
+    """Remove some of what is kept no longer. True: there may be more."""
+    said = kept(txn)
+    if not said.days:
+        txn.run("DELETE FROM versions WHERE id IN (SELECT id FROM versions LIMIT ?)", (AT_ONCE,))
+        if not txn.changed():
+            txn.run("DELETE FROM lineages")
+        return bool(txn.changed())
+    txn.run(
+        "DELETE FROM versions WHERE id IN"
+        " (SELECT id FROM versions WHERE replaced_ns < ? ORDER BY replaced_ns, id LIMIT ?)",
+        (now_ns - int(said.days * _DAY_NS), AT_ONCE),
+    )
+    gone = txn.changed() or _shrink(txn, said.bytes)
+    if not gone:
+        txn.run(
+            "DELETE FROM lineages WHERE inode IS NULL"
+            " AND NOT EXISTS (SELECT 1 FROM versions WHERE lineage = lineages.id)"
+        )
+    return bool(gone)
+
+
+def held_bytes(view: View) -> int:
+    """What the versions take, with ROW_BYTES for each."""
+    held: int = view.row("SELECT coalesce(sum(stored + ?), 0) FROM versions", (ROW_BYTES,))[0]
+    return held
+
+
+def erase(txn: Txn, lineage: LineageId) -> None:
+    """Remove a history for good, with all its versions."""
+    txn.run("DELETE FROM lineages WHERE id = ?", (lineage,))
+
+
+def erase_at(txn: Txn, path: bytes) -> int:
+    """Remove the history of what is at a path, and of all that ended there or beneath; how many."""
+    found = {
+        *histories.lineages(txn, path),
+        *(one.lineage for one in histories.summaries(txn) if _is_within(one.path, path)),
+    }
+    for lineage in found:
+        erase(txn, lineage)
+    return len(found)
+
+
+def erase_of(txn: Txn, numbers: list[InodeNumber]) -> None:
+    """Remove the histories of what has these numbers, of which the first is above the others, and
+    of all that ended where that is or beneath.
+    """
+    for number in numbers:
+        txn.run("DELETE FROM lineages WHERE inode = ?", (number,))
+    path = paths.path(txn, numbers[0]) if numbers else None
+    if path:
+        erase_at(txn, path)
+
+
+def _is_within(path: bytes, above: bytes) -> bool:
+    return not above or path == above or path.startswith(above + b"/")
+
+
+def _shrink(txn: Txn, most: int | None) -> int:
+    excess = held_bytes(txn) - LEAST_BYTES if most is None else held_bytes(txn) - most
+    if most is None and excess > 0:
+        files: int = txn.row("SELECT coalesce(sum(stored), 0) FROM inodes")[0]
+        excess -= max(files - LEAST_BYTES, 0)
+    if excess <= 0:
+        return 0
+    oldest = txn.rows(
+        "SELECT id, stored FROM versions ORDER BY replaced_ns, id LIMIT ?", (AT_ONCE,)
+    )
+    going = []
+    for version, stored in oldest:
+        if excess <= 0:
+            break
+        going.append(version)
+        excess -= stored + ROW_BYTES
+    for version in going:
+        txn.run("DELETE FROM versions WHERE id = ?", (version,))
+    return len(going)
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(str(value))
+    except ValueError:
+        return None
+    return number if 0 <= number < 2**62 else None
