@@ -27,7 +27,8 @@ NAME_MAX = 255
 """Bytes in a name."""
 
 RECALL, FIND, STATUS, MEMORIES = b".recall", b".find", b".status", b".memories"
-RESERVED = frozenset((RECALL, FIND, STATUS, MEMORIES))
+HISTORY = b".history"
+RESERVED = frozenset((RECALL, FIND, STATUS, MEMORIES, HISTORY))
 """Names of what is generated: nothing else is given them, in any directory."""
 
 

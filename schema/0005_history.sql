@@ -7,7 +7,7 @@
 -- While the file lives: `inode`. Once it has ended, the place: `name` in `parent`, or, when that
 -- directory is gone too, in what was `directory`, a path from the top ("" is the top).
 CREATE TABLE lineages (
-    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    id        INTEGER PRIMARY KEY,
     inode     INTEGER UNIQUE REFERENCES inodes (number) ON DELETE SET NULL,
     parent    INTEGER REFERENCES inodes (number) ON DELETE SET NULL,
     directory BLOB,
@@ -20,15 +20,18 @@ CREATE TABLE lineages (
     pid       INTEGER NOT NULL DEFAULT 0,
     started   INTEGER NOT NULL DEFAULT 0,  -- of the process, in clock ticks since the machine's start
     burst_ns  INTEGER NOT NULL DEFAULT 0,
-    is_first  INTEGER NOT NULL DEFAULT 0 CHECK (is_first IN (0, 1))
+    is_first  INTEGER NOT NULL DEFAULT 0 CHECK (is_first IN (0, 1)),
+    -- The last version holds all of its bytes: nothing that follows changes it.
+    is_sealed INTEGER NOT NULL DEFAULT 0 CHECK (is_sealed IN (0, 1))
 ) STRICT;
-CREATE INDEX lineages_by_parent ON lineages (parent) WHERE parent IS NOT NULL;
-CREATE INDEX lineages_ended ON lineages (name) WHERE inode IS NULL;
+-- Not partial: SQLite looks through the whole table for a foreign key then, at each unlink.
+CREATE INDEX lineages_by_place ON lineages (parent, name);
+CREATE INDEX lineages_by_path ON lineages (directory, name) WHERE directory IS NOT NULL;
 
 -- One content that was replaced. In the order of their ids; `replaced_ns` grows within a lineage,
 -- whatever the clock does: it names the version. All that is known of it but the bytes.
 CREATE TABLE versions (
-    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    id        INTEGER PRIMARY KEY,
     lineage   INTEGER NOT NULL REFERENCES lineages (id) ON DELETE CASCADE,
     replaced_ns INTEGER NOT NULL,
     mtime_ns  INTEGER NOT NULL,
@@ -39,7 +42,6 @@ CREATE TABLE versions (
     blind     INTEGER NOT NULL DEFAULT 0 CHECK (blind IN (0, 1))  -- replaced by one who had not read it
 ) STRICT;
 CREATE INDEX versions_by_lineage ON versions (lineage, id);
-CREATE INDEX versions_by_time ON versions (replaced_ns);
 
 -- The bytes of a version, in pieces of 65,536 as those of files, and only where what replaced it
 -- differs within its size: for the rest the next version that has the piece is asked, in the end the

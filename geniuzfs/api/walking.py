@@ -14,8 +14,8 @@ from geniuzfs import disk
 from geniuzfs.disk import Found
 from geniuzfs.errors import AlreadyExists, GeniuzError, UsageError
 from geniuzfs.learn.ignore import IGNORE_NAME, Ignored
-from geniuzfs.names import is_temporary
 from geniuzfs.model import RESERVED
+from geniuzfs.names import is_temporary
 
 _RULES = (b".gitignore", IGNORE_NAME.encode())
 """In this order: of two lines that disagree, the later one counts."""

@@ -16,6 +16,19 @@ CLEAN_PIECES = 64
 """Unchanged pieces that are kept (4 MiB); above, the oldest are dropped and loaded again."""
 
 
+WRITTEN = 16
+"""Places whose writing is remembered until the next save. A text is written in one or a few."""
+
+
+class _Written:
+    """A place that was written, and by whom."""
+
+    __slots__ = ("begin", "by", "end")
+
+    def __init__(self, begin: int, end: int, by: object) -> None:
+        self.begin, self.end, self.by = begin, end, by
+
+
 class Buffer:
     """Bytes 0 to `size` of a file; `stored` of them are in pieces, the rest are holes."""
 
@@ -28,6 +41,8 @@ class Buffer:
         "_sent",
         "_size_before",
         "_unsaved",
+        "_written",
+        "_written_before",
         "changed",
         "only_grown",
         "size",
@@ -45,6 +60,8 @@ class Buffer:
         self.only_grown = True
         """What is not saved only follows what is."""
         self._saved_size = self._size_before = size
+        self._written: list[_Written] = []
+        self._written_before: list[_Written] = []
         self._held = dict(held)
         self._load = load
         self._limit = limit
@@ -76,8 +93,8 @@ class Buffer:
                 added += reach - have
         return added
 
-    def write(self, offset: int, data: bytes) -> None:
-        """Put `data` at `offset`. Raises FileTooLarge, with nothing changed."""
+    def write(self, offset: int, data: bytes, by: object = None) -> None:
+        """Put `data` at `offset`, written `by` one. Raises FileTooLarge, with nothing changed."""
         if not data:
             return
         if self.stored + self.growth(offset, len(data)) > self._limit:
@@ -85,6 +102,11 @@ class Buffer:
         self.changed = True
         self.only_grown = self.only_grown and offset >= self._saved_size
         end, done = offset + len(data), 0
+        last = self._written[-1] if self._written else None
+        if last is not None and last.end == offset and last.by is by:
+            last.end = end
+        elif len(self._written) < WRITTEN:
+            self._written.append(_Written(offset, end, by))
         while done < len(data):
             number, at = divmod(offset + done, CHUNK)
             count = min(CHUNK - at, len(data) - done)
@@ -102,6 +124,7 @@ class Buffer:
                 self._set(number, bytes(self._part(number, 0, rest)))
         self.only_grown = self.only_grown and size >= self._saved_size
         self.size = size
+        self._written = [each for each in self._written if each.begin < size]
         self.changed = True
 
     def load_all(self) -> None:
@@ -115,6 +138,18 @@ class Buffer:
         """Take pieces that were loaded already."""
         self._pieces.update(pieces)
 
+    def replaces(self, offset: int) -> bool:
+        """Whether writing there replaces something of what was saved last."""
+        return offset < self._saved_size
+
+    def disturbs(self, offset: int, end: int, by: object) -> bool:
+        """Whether writing from `offset` to `end` replaces what another than `by` has written since
+        then, as far as that is known: of many places, WRITTEN.
+        """
+        return any(
+            offset < each.end and each.begin < end and each.by is not by for each in self._written
+        )
+
     def unsaved_bytes(self) -> int:
         """The size of what a save would put down."""
         return sum(len(self._pieces[number]) for number in self._unsaved)
@@ -126,6 +161,7 @@ class Buffer:
         pieces = {number: self._pieces[number] for number in self._unsaved}
         self._sent, self._unsaved, self.changed = self._unsaved, set(), False
         self._size_before, self._saved_size = self._saved_size, self.size
+        self._written_before, self._written = self._written, []
         return pieces
 
     def end_save(self, *, saved: bool) -> None:
@@ -133,6 +169,7 @@ class Buffer:
         if not saved:
             self._unsaved |= self._sent
             self._saved_size, self.changed = self._size_before, True
+            self._written = self._written_before + self._written
         elif not self.changed:
             self.only_grown = True
         self._sent = set()

@@ -3,8 +3,8 @@
 Hides: that there are several kinds. Their numbers and those of their handles tell them apart, and
 a look at the name tells the few that are reserved, so a request for a real file pays 0.04 us
 of some 10. Refuses: making or renaming anything to a reserved name
-(EPERM) and any change beneath a generated directory (EROFS; of memories, which are kept for good,
-EPERM), but for a new file in `.memories`.
+(EPERM) and any change beneath a generated directory (EROFS; of memories and versions, which are
+kept as they are, EPERM), but for a new file in `.memories`.
 """
 
 import contextlib
@@ -24,6 +24,7 @@ from pyfuse3 import (
 )
 
 from geniuzfs.fs.generated import ATTRIBUTES, Generated
+from geniuzfs.fs.histories import PAST, Histories
 from geniuzfs.fs.memories import KEPT, Memories
 from geniuzfs.fs.operations import Operations
 from geniuzfs.fs.places import RESERVED
@@ -36,14 +37,19 @@ _Reply = Coroutine[Any, Any, _R]
 class Dispatch(pyfuse3.Operations):
     """One mount: `real` files and those that are `generated`."""
 
-    def __init__(self, real: Operations, generated: Generated, memories: Memories) -> None:
+    def __init__(
+        self, real: Operations, generated: Generated, memories: Memories, past: Histories
+    ) -> None:
         super().__init__()
         self._real = real
         self._generated = generated
         self._memories = memories
+        self._past = past
 
-    def _other(self, number: int) -> Generated | Memories:
-        return self._memories if number >= KEPT else self._generated
+    def _other(self, number: int) -> Generated | Memories | Histories:
+        if number >= KEPT:
+            return self._memories
+        return self._past if number >= PAST else self._generated
 
     # pyfuse3 awaits what it is given, so what only passes a request on need not be async. Each is
     # written out: a common one with *args and **kwargs cost 0.2 us.
@@ -217,7 +223,7 @@ class Dispatch(pyfuse3.Operations):
 
 
 def _check_there(parent_inode: int) -> None:
-    if parent_inode >= KEPT:
+    if parent_inode >= PAST:
         raise FUSEError(errno.EPERM)
     if parent_inode >= VIRTUAL:
         raise FUSEError(errno.EROFS)

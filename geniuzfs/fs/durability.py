@@ -8,13 +8,18 @@ it raises, none is claimed to, then or later. Readers wait for neither.
 import functools
 import logging
 import os
+from collections.abc import Callable
+from typing import TypeVar
 
 import trio
 
 from geniuzfs.errors import Busy, GeniuzError, Moved, NotFound, StoreFault
 from geniuzfs.model import InodeNumber
-from geniuzfs.store import content
+from geniuzfs.store import content, retention
 from geniuzfs.store.connection import Database
+from geniuzfs.store.transactions import Txn
+
+T = TypeVar("T")
 
 CHECKPOINT_PAGES = 4_000
 """WAL pages (16 MiB) that start a checkpoint: at 1,000 a busy saver met one 30 times a second."""
@@ -73,12 +78,17 @@ class Durability:
         """A large save, in a thread and through a connection of its own, so that
         nobody else waits for it; other savers do (Busy).
         """
+        await self.change(lambda txn: content.save(txn, number, new))
+
+    async def change(self, work: Callable[[Txn], T]) -> T:
+        """One transaction, in a thread and through a connection of its own."""
         async with self._second_free:
             database = await self._second_database()
-            before, after = await trio.to_thread.run_sync(_save, database, number, new)
+            before, after, done = await trio.to_thread.run_sync(_change, database, work)
         self._own_changes.append(range(before + 1, after + 1))
         if database.wal_pages > CHECKPOINT_PAGES:
             self.ask_checkpoint()
+        return done
 
     def take_own_changes(self) -> list[range]:
         """The `seq` of changes made through the second connection: no news for the mount."""
@@ -117,8 +127,29 @@ class Durability:
 
     async def make_room(self) -> bool:
         """On a full disk: copy the WAL into the database, so that it begins anew and the next
-        commits fit into the room that it has. False when that was not possible, or no use.
+        commits fit into the room that it has; and let the oldest versions go, for what is saved now
+        counts for more. False when neither was possible, or of use.
         """
+        made = await self._empty_log()
+        if not await self._shed_versions():
+            return made
+        await self._empty_log()
+        return True
+
+    async def _shed_versions(self) -> bool:
+        try:
+            least = retention.to_shed(self._database.view)
+            before = least
+            while least > 0 and (gone := await self.change(retention.shed)):
+                least -= gone
+        except GeniuzError as error:
+            _log.info("no room could be made of old versions: %s", error)
+            return False
+        if least < before:
+            _log.info("the disk is full: %d bytes of old versions went", before - least)
+        return least < before
+
+    async def _empty_log(self) -> bool:
         if not self._database.wal_pages:
             return False
         try:
@@ -171,11 +202,11 @@ class Durability:
         return self._second
 
 
-def _save(database: Database, number: InodeNumber, new: content.Save) -> tuple[int, int]:
+def _change(database: Database, work: Callable[[Txn], T]) -> tuple[int, int, T]:
     with database.txn() as txn:
         before = database.newest_change()
-        content.save(txn, number, new)
-        return before, database.newest_change()
+        done = work(txn)
+        return before, database.newest_change(), done
 
 
 def _sync_directory(path: os.PathLike[str]) -> None:

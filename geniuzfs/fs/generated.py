@@ -1,5 +1,5 @@
 """The requests for generated files: `.recall`, `.find`, `.status` and what is in them.
-(Those for `.memories` are fs.memories'; that it is there is told here.)
+(Those for `.memories` and `.history` have modules of their own; that they are there is told here.)
 
 Promises: a question is asked by open(2) and opendir(3), by reading from `.recall/ask`, or
 by the name of something found, and by nothing else; an open file says the same until its
@@ -32,11 +32,13 @@ from geniuzfs.fs.asking import Asked
 from geniuzfs.fs.counted import COUNTERS, Counted
 from geniuzfs.fs.faults import handler
 from geniuzfs.fs.finding import Hit, is_ranked
+from geniuzfs.fs.histories import Histories
 from geniuzfs.fs.inodes import Nodes
 from geniuzfs.fs.memories import Memories
-from geniuzfs.fs.places import FIND, MEMORIES, RECALL, Places
+from geniuzfs.fs.places import FIND, HISTORY, MEMORIES, RECALL, Places
 from geniuzfs.fs.probes import is_probe
 from geniuzfs.fs.recalling import Recalling
+from geniuzfs.fs.unchanging import Unchanging
 from geniuzfs.fs.virtual import (
     VIRTUAL,
     Answer,
@@ -54,7 +56,10 @@ from geniuzfs.fs.virtual import (
 from geniuzfs.model import Scope
 
 STATE = b"user.geniuz.state"
-ATTRIBUTES = frozenset((STATE, os.fsencode(COUNTERS)))
+FOLDER = b"user.geniuz.folder"
+"""Of anything in a folder: the folder's UUID."""
+
+ATTRIBUTES = frozenset((STATE, FOLDER, os.fsencode(COUNTERS)))
 """Not listed: `cp -a` and `rsync -X` would try to set them on the copy."""
 
 ASK = b"ask"
@@ -69,7 +74,7 @@ class _Listed(NamedTuple):
     hits: list[Hit]
 
 
-class Generated:
+class Generated(Unchanging):
     """The generated files of one mount. `seconds`: how long an answer may take."""
 
     def __init__(
@@ -77,6 +82,7 @@ class Generated:
         nodes: Nodes,
         places: Places,
         memories: Memories,
+        past: Histories,
         known: Virtuals,
         answers: Answers,
         seconds: float,
@@ -85,6 +91,7 @@ class Generated:
         self._nodes = nodes
         self._places = places
         self._memories = memories
+        self._past = past
         self._recalling = Recalling(self._places, answers, counted, seconds)
         self._known = known
         self._since_ns = counted.since_ns
@@ -111,7 +118,7 @@ class Generated:
 
     def list_reserved(self, parent_inode: int, start: int, token: ReaddirToken) -> bool:
         """Tell `token` the generated files of a top that come after cookie `start`; theirs
-        are 3 to 6. False when it takes no more.
+        are 3 to 7. False when it takes no more.
         """
         scope = self._places.scope(parent_inode)
         for cookie, name in enumerate(self._places.names(scope), _DOTS + 1):
@@ -170,28 +177,18 @@ class Generated:
 
     @handler
     async def getxattr(self, inode: int, name: bytes, ctx: RequestContext) -> bytes:
-        """Of real files as well: the state alone; and the counters of the mount's own directory."""
+        """Of real files as well; and the counters of the mount's own directory."""
         xattrs.check_name(name)
         if name == os.fsencode(COUNTERS) and inode == pyfuse3.ROOT_INODE:
             return self._recalling.counters()
-        if name != STATE or inode >= VIRTUAL or self._places.is_top(inode):
+        if name not in (STATE, FOLDER) or inode >= VIRTUAL or self._places.is_top(inode):
             raise NoSuchAttribute("nothing here")
         node = self._nodes[inode]
+        if name == FOLDER:
+            return node.volume.folder.encode()
         if node.gone or not stat.S_ISREG(self._nodes.shown(node).st_mode):
             raise NoSuchAttribute("only a file that has a name is learned")
         return await self._recalling.state(node)
-
-    @handler
-    async def setxattr(self, inode: int, name: bytes, value: bytes, ctx: RequestContext) -> None:
-        raise FUSEError(errno.EPERM)
-
-    @handler
-    async def removexattr(self, inode: int, name: bytes, ctx: RequestContext) -> None:
-        raise FUSEError(errno.EPERM)
-
-    @handler
-    async def listxattr(self, inode: int, ctx: RequestContext) -> Sequence[bytes]:
-        return []
 
     # Files
 
@@ -229,14 +226,6 @@ class Generated:
         return file.write(off, buf)
 
     @handler
-    async def flush(self, fh: int) -> None:
-        pass
-
-    @handler
-    async def fsync(self, fh: int, datasync: bool) -> None:
-        pass
-
-    @handler
     async def release(self, fh: int) -> None:
         file = self._files.pop(fh)
         if isinstance(file, Text):
@@ -268,10 +257,6 @@ class Generated:
     async def releasedir(self, fh: int) -> None:
         del self._directories[fh]
 
-    @handler
-    async def fsyncdir(self, fh: int, datasync: bool) -> None:
-        pass
-
     # What several requests share
 
     def _within(self, scope: Scope, name: bytes) -> Virtual:
@@ -281,6 +266,8 @@ class Generated:
             return self._known.called(Find, scope, b"", name)
         if name == MEMORIES:
             return self._memories.directory(scope)
+        if name == HISTORY:
+            return self._past.directory(scope)
         return self._text(Status, scope, name)
 
     def _text(self, kind: type[Text], scope: Scope, name: bytes) -> Text:

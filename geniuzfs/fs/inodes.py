@@ -13,6 +13,7 @@ from pyfuse3 import EntryAttributes
 from geniuzfs.errors import NotHere, Stale
 from geniuzfs.fs.attrs import attributes, blocks
 from geniuzfs.fs.buffers import Buffer
+from geniuzfs.fs.processes import Process
 from geniuzfs.fs.volumes import Volume
 from geniuzfs.model import ROOT, Inode, InodeNumber
 from geniuzfs.store import tree
@@ -28,12 +29,15 @@ class Node:
         "direct",
         "gone",
         "id",
+        "is_mixed",
         "lookups",
         "mtime_ns",
         "number",
         "opens",
+        "replacing",
         "saving",
         "volume",
+        "writer",
         "xattrs",
     )
 
@@ -56,6 +60,12 @@ class Node:
         """Bytes of room that the unsaved changes have claimed of the volume."""
         self.saving: trio.Event | None = None
         """Set when the large save that is on its way in a thread has ended."""
+        self.writer: Process | None = None
+        """Who wrote last of what is unsaved; None where nothing is."""
+        self.is_mixed = False
+        """Others have written of it too."""
+        self.replacing: list[Process] = []
+        """Those who in what is unsaved replaced something that was saved."""
         self.gone = False
         """It has no name any more, and no row."""
         self.xattrs: dict[bytes, bytes] = {}

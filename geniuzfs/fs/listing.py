@@ -22,7 +22,7 @@ PAGE = 256
 
 ListMore = Callable[[int, int, ReaddirToken], bool]
 """(inode of a top, cookie, token): tell the token what else is there after the cookie, under
-cookies 3 to 6. False: the token takes no more.
+cookies 3 to 7. False: the token takes no more.
 """
 
 

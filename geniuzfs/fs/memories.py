@@ -14,7 +14,7 @@ import itertools
 import logging
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pyfuse3
 import trio
@@ -31,14 +31,14 @@ from geniuzfs.errors import (
     Busy,
     GeniuzError,
     NameTooLong,
-    NoSuchAttribute,
     NotFound,
     Stale,
     UsageError,
 )
-from geniuzfs.fs import gists, xattrs
+from geniuzfs.fs import gists
 from geniuzfs.fs.faults import handler
 from geniuzfs.fs.places import MEMORIES, Places
+from geniuzfs.fs.unchanging import Unchanging
 from geniuzfs.fs.virtual import VIRTUAL, Directory, Virtual, Virtuals, shown
 from geniuzfs.fs.volumes import Volume
 from geniuzfs.model import NAME_MAX, Memory, MemoryId, Scope
@@ -110,7 +110,7 @@ class Draft(Virtual):
         return len(self.text)
 
 
-class Memories:
+class Memories(Unchanging):
     """The kept memories of one mount. `known` is shared with the other generated files."""
 
     def __init__(self, known: Virtuals, places: Places, clock: Clock) -> None:
@@ -160,10 +160,6 @@ class Memories:
         self._files[handle] = draft
         return FileInfo(fh=handle, direct_io=True), self._shown(draft)
 
-    @handler
-    async def readlink(self, inode: int, ctx: RequestContext) -> bytes:
-        raise FUSEError(errno.EINVAL)
-
     # Attributes
 
     @handler
@@ -188,25 +184,6 @@ class Memories:
             self._grow(draft, attr.st_size)
             del draft.text[attr.st_size :]
         return self._shown(draft)
-
-    @handler
-    async def getxattr(self, inode: int, name: bytes, ctx: RequestContext) -> bytes:
-        xattrs.check_name(name)
-        raise NoSuchAttribute("nothing here")
-
-    @handler
-    async def setxattr(self, inode: int, name: bytes, value: bytes, ctx: RequestContext) -> None:
-        xattrs.check_name(name)
-        raise FUSEError(errno.EPERM)
-
-    @handler
-    async def removexattr(self, inode: int, name: bytes, ctx: RequestContext) -> None:
-        xattrs.check_name(name)
-        raise FUSEError(errno.EPERM)
-
-    @handler
-    async def listxattr(self, inode: int, ctx: RequestContext) -> Sequence[bytes]:
-        return []
 
     # Files
 

@@ -36,6 +36,7 @@ from geniuzfs.fs.faults import is_news
 from geniuzfs.fs.files import Files
 from geniuzfs.fs.following import Following
 from geniuzfs.fs.generated import Generated
+from geniuzfs.fs.histories import Histories
 from geniuzfs.fs.inodes import Nodes
 from geniuzfs.fs.learner import keep_learning
 from geniuzfs.fs.memories import Memories
@@ -43,6 +44,7 @@ from geniuzfs.fs.notify import Manager
 from geniuzfs.fs.operations import Operations
 from geniuzfs.fs.places import Places
 from geniuzfs.fs.questions import QUESTION_SECONDS
+from geniuzfs.fs.retention import expire_versions
 from geniuzfs.fs.top import Top, root
 from geniuzfs.fs.virtual import Virtuals
 from geniuzfs.fs.volumes import Volumes
@@ -193,10 +195,11 @@ def serve(
             memories = Memories(known, places, geniuz.clock)
             counted = Counted(since_ns)
             counted.listen()
-            made = Generated(nodes, places, memories, known, answers, seconds, counted)
+            past = Histories(known, places, since_ns)
+            made = Generated(nodes, places, memories, past, known, answers, seconds, counted)
             more = made.list_reserved
             real = Operations(nodes, files, volumes, top, folders, geniuz.clock, more)
-            operations = Dispatch(real, made, memories)
+            operations = Dispatch(real, made, memories, past)
 
             def end() -> None:
                 made.end()
@@ -213,7 +216,19 @@ def serve(
         attending = functools.partial(
             attend, Manager(os.environ), options.mountpoint, volumes, alone=alone is not None
         )
-        trio.run(_run, folders, files, ready, attending, geniuz.config, options.alone, early, end)
+        expiring = functools.partial(expire_versions, volumes, geniuz.clock.now_ns)
+        trio.run(
+            _run,
+            folders,
+            files,
+            expiring,
+            ready,
+            attending,
+            geniuz.config,
+            options.alone,
+            early,
+            end,
+        )
 
 
 @contextlib.contextmanager
@@ -236,6 +251,7 @@ def _signals_noted() -> Iterator[list[int]]:
 async def _run(
     folders: Following,
     files: Files,
+    expiring: Callable[[], Awaitable[None]],
     ready: Callable[[], None],
     attending: Callable[[], Awaitable[None]],
     config: Config,
@@ -249,6 +265,7 @@ async def _run(
             end()
         await nursery.start(folders.run)
         nursery.start_soon(save_growing, files)
+        nursery.start_soon(expiring)
         if config.learns:
             nursery.start_soon(keep_learning, config, alone)
         if config.fast_wait and not loop.install():

@@ -6,6 +6,7 @@ checks them. Locks (flock, POSIX) are the kernel's as well.
 """
 
 import errno
+import logging
 import os
 import stat
 from collections.abc import Sequence
@@ -21,18 +22,28 @@ from pyfuse3 import (
     StatvfsData,
 )
 
-from geniuzfs.errors import AlreadyExists, NameTooLong, NoSuchAttribute, OtherFolder, UsageError
+from geniuzfs.errors import (
+    AlreadyExists,
+    NameTooLong,
+    NoSuchAttribute,
+    OtherFolder,
+    StoreFull,
+    UsageError,
+)
 from geniuzfs.fs import attrs, xattrs
 from geniuzfs.fs.faults import handler
 from geniuzfs.fs.files import Files
 from geniuzfs.fs.following import Following
 from geniuzfs.fs.inodes import Node, Nodes
 from geniuzfs.fs.listing import Listings, ListMore, lists_all
+from geniuzfs.fs.processes import UNKNOWN
 from geniuzfs.fs.top import Top, root
 from geniuzfs.fs.volumes import CAPABILITY, LABEL, Volume, Volumes
-from geniuzfs.model import NAME_MAX, ROOT, Exchange, Inode
+from geniuzfs.model import NAME_MAX, ROOT, Exchange
 from geniuzfs.ports import Clock
 from geniuzfs.store import tree
+
+_log = logging.getLogger(__name__)
 
 _RENAMES = {0: Exchange.REPLACE, 1: Exchange.NOREPLACE, 2: Exchange.SWAP}
 
@@ -58,6 +69,8 @@ class Operations(pyfuse3.Operations):
         self._folders = folders
         self._listings = Listings(nodes, top, list_more)
         self._now_ns = clock.now_ns
+        self._readers = files.readers
+        self._processes = files.readers.processes
 
     # Names
 
@@ -107,7 +120,15 @@ class Operations(pyfuse3.Operations):
 
     @handler
     async def unlink(self, parent_inode: int, name: bytes, ctx: RequestContext) -> None:
-        self._remove(parent_inode, name, directory=False)
+        try:
+            self._remove(parent_inode, name, directory=False)
+        except StoreFull:  # what is removed to make room needs some itself, to be kept
+            await self.make_room()
+            try:
+                self._remove(parent_inode, name, directory=False)
+            except StoreFull:
+                _log.info("the disk is full: what is removed is not kept")
+                self._remove(parent_inode, name, directory=False, keep=False)
 
     @handler
     async def rmdir(self, parent_inode: int, name: bytes, ctx: RequestContext) -> None:
@@ -133,7 +154,8 @@ class Operations(pyfuse3.Operations):
             return
         old, new = self._nodes[parent_inode_old], self._nodes[parent_inode_new]
         volume = _same_volume(old, new)
-        await self._save_moved(old, name_old)
+        await self._files.save_moved(old, name_old)
+        by = self._processes.of(ctx.pid)
         with volume.database.txn() as txn:
             done = tree.rename(
                 txn,
@@ -141,12 +163,18 @@ class Operations(pyfuse3.Operations):
                 (new.number, name_new),
                 _RENAMES[flags],
                 self._now_ns(),
-                losing=lambda inode: self._losing(volume, inode),
+                losing=lambda inode: self._files.losing(volume, inode),
+                who=lambda inode: self._readers.replacing(volume.base | inode.number, by),
             )
         self._directories_changed(old, new)
         for inode in (done.moved, done.other):
             if inode is not None:
                 self._nodes.settle(volume, inode)
+        file = volume.base | done.moved.number
+        if done.other is None:
+            self._readers.moved(file, (parent_inode_old, name_old), (parent_inode_new, name_new))
+        elif done.other.nlink == 0:
+            self._readers.replaced(file, by)
 
     @handler
     async def readlink(self, inode: int, ctx: RequestContext) -> bytes:
@@ -172,7 +200,8 @@ class Operations(pyfuse3.Operations):
     ) -> EntryAttributes:
         node = self._nodes[inode]
         if fields.update_size:
-            await self._set_size(node, attr.st_size, fh)
+            by = self._processes.of(ctx.pid) if fh is None else self._files.opener(fh)
+            await self._files.set_size(node, attr.st_size, by, alone=fh is None)
         wanted = tree.Fields(
             mode=attr.st_mode if fields.update_mode else None,
             uid=attr.st_uid if fields.update_uid else None,
@@ -181,7 +210,7 @@ class Operations(pyfuse3.Operations):
             mtime_ns=attr.st_mtime_ns if fields.update_mtime else None,
         )
         if any(field is not None for field in wanted):
-            self._set_fields(node, wanted)
+            self._files.set_fields(node, wanted)
         return self._nodes.shown(node)
 
     @handler
@@ -232,21 +261,26 @@ class Operations(pyfuse3.Operations):
             if flags & os.O_EXCL:
                 raise
             shown = await self.lookup(parent_inode, name, ctx)
-        return self._open(self._nodes[shown.st_ino], flags), shown
+        return await self._open(self._nodes[shown.st_ino], flags, ctx.pid), shown
 
     @handler
     async def open(self, inode: int, flags: int, ctx: RequestContext) -> FileInfo:
-        return self._open(self._nodes[inode], flags)
+        return await self._open(self._nodes[inode], flags, ctx.pid)
 
     @handler
     async def read(self, fh: int, off: int, size: int) -> bytes:
         node = self._files.node(fh)
+        if node.id in self._readers.fresh:
+            self._readers.read(node.id, self._files.opener(fh))
         # pyfuse3 takes any buffer; what it is told is bytes.
         return (node.buffer or self._files.buffer(node)).read(off, size)  # type: ignore[return-value]
 
     @handler
     async def write(self, fh: int, off: int, buf: bytes) -> int:
-        return self._files.write(self._files.node(fh), off, buf)
+        node, by = self._files.node(fh), self._files.opener(fh)
+        if node.is_mixed or (node.writer is not by and node.writer is not None):
+            await self._files.make_way(node, off, off + len(buf), by)
+        return self._files.write(node, off, buf, by)
 
     @handler
     async def flush(self, fh: int) -> None:
@@ -312,9 +346,10 @@ class Operations(pyfuse3.Operations):
         with directory.volume.database.txn() as txn:
             inode = tree.create(txn, directory.number, name, new, self._now_ns())
         self._directories_changed(directory)
+        self._readers.came((parent, name), directory.volume.base | inode.number)
         return self._nodes.remember(directory.volume, inode)
 
-    def _remove(self, parent: int, name: bytes, *, directory: bool) -> None:
+    def _remove(self, parent: int, name: bytes, *, directory: bool, keep: bool = True) -> None:
         within = self._nodes[parent]
         volume = within.volume
         with volume.database.txn() as txn:
@@ -324,58 +359,30 @@ class Operations(pyfuse3.Operations):
                 name,
                 self._now_ns(),
                 directory=directory,
-                losing=lambda inode: self._losing(volume, inode),
+                losing=lambda inode: self._files.losing(volume, inode),
+                keep=keep,
             )
         self._directories_changed(within)
         self._nodes.settle(volume, left)
+        if left.nlink == 0:
+            self._readers.left((parent, name), volume.base | left.number)
 
     def _directories_changed(self, *directories: Node) -> None:
         for directory in directories:
             directory.attributes = None
             directory.volume.epoch += 1
 
-    async def _save_moved(self, directory: Node, name: bytes) -> None:
-        """Put down what a file has unsaved before it is renamed. Else a name whose file is
-        replaced by one that is still open would stand for no bytes at all when the daemon is
-        killed before the close (ext4's auto_da_alloc is for the same programs).
-        """
-        if self._files.unsaved:
-            moved = tree.child(directory.volume.view, directory.number, name)
-            node = None if moved is None else self._nodes.get(directory.volume.base | moved.number)
-            if node is not None:
-                await self._files.save(node)
-
-    def _losing(self, volume: Volume, inode: Inode) -> None:
-        node = self._nodes.get(volume.base | inode.number)
-        self._files.keep(node)
-        if node is not None and (node.opens or stat.S_ISDIR(inode.mode)):
-            xattrs.keep(node)
-
-    def _open(self, node: Node, flags: int) -> FileInfo:
+    async def _open(self, node: Node, flags: int, pid: int) -> FileInfo:
+        by, is_fresh = UNKNOWN, node.id in self._readers.fresh
+        if is_fresh or flags & os.O_ACCMODE != os.O_RDONLY:
+            by = self._processes.of(pid)
         if flags & os.O_TRUNC:
-            self._files.truncate(node, 0)
+            await self._files.set_size(node, 0, by, alone=False)
+        elif is_fresh and flags & os.O_ACCMODE != os.O_WRONLY:
+            self._readers.read(node.id, by)
         if flags & os.O_DIRECT:
             node.direct = True
-        return FileInfo(fh=self._files.open(node), keep_cache=self._files.kept(node))
-
-    async def _set_size(self, node: Node, size: int, fh: int | None) -> None:
-        """ftruncate(2) is part of the save its handle ends with; truncate(2) is one of its own."""
-        self._files.truncate(node, size)
-        if fh is None:
-            try:
-                await self._files.save(node)
-            finally:  # what could not be saved was not done
-                self._files.close_unopened(node)
-
-    def _set_fields(self, node: Node, wanted: tree.Fields) -> None:
-        if node.gone:
-            self._files.set_gone(node, wanted, self._now_ns())
-            return
-        if wanted.mtime_ns is not None:
-            node.mtime_ns = wanted.mtime_ns  # it holds against the time of an unsaved write
-        with node.volume.database.txn() as txn:
-            inode = tree.change(txn, node.number, wanted, self._now_ns())
-        self._nodes.show(node, inode)
+        return FileInfo(fh=self._files.open(node, by), keep_cache=self._files.kept(node))
 
     def _xattrs_changed(self, node: Node, name: bytes) -> None:
         if node.gone:

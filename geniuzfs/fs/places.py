@@ -8,6 +8,7 @@ from geniuzfs.fs.inodes import Nodes
 from geniuzfs.fs.top import Top
 from geniuzfs.fs.volumes import Volume, Volumes
 from geniuzfs.model import FIND as FIND
+from geniuzfs.model import HISTORY as HISTORY
 from geniuzfs.model import MEMORIES as MEMORIES
 from geniuzfs.model import RECALL as RECALL
 from geniuzfs.model import RESERVED as RESERVED
@@ -16,6 +17,7 @@ from geniuzfs.model import STATUS as STATUS
 from geniuzfs.store import tree
 
 _TOP = (RECALL, FIND, STATUS, MEMORIES)
+_FOLDER = (*_TOP, HISTORY)
 
 Version = tuple[tuple[int, int], ...]
 """Two of them are the same when this mount has neither made nor noticed a commit in between."""
@@ -42,7 +44,9 @@ class Places:
 
     def names(self, scope: Scope) -> tuple[bytes, ...]:
         """The generated names there."""
-        return _TOP if scope.directory == ROOT else (RECALL, FIND)
+        if scope.directory != ROOT:
+            return (RECALL, FIND)
+        return _TOP if scope.folder is None else _FOLDER
 
     def volumes(self, scope: Scope) -> list[Volume]:
         """Those that the scope covers."""

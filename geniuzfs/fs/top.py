@@ -13,8 +13,8 @@ from geniuzfs.fs.volumes import Volume, Volumes
 from geniuzfs.model import ROOT, Inode
 from geniuzfs.store import tree
 
-COOKIES_BEFORE = 6
-"""Cookies 1 and 2 are `.` and `..`, 3 to 6 what is generated in a top; then come the entries."""
+COOKIES_BEFORE = 7
+"""Cookies 1 and 2 are `.` and `..`, 3 to 7 what is generated in a top; then come the entries."""
 
 
 class Top:

@@ -62,8 +62,8 @@ def lineages(view: View, path: bytes) -> list[LineageId]:
     found = view.rows(
         "SELECT id FROM lineages WHERE inode = ?", (paths.find(view, path) or 0,)
     ) + view.rows(
-        "SELECT id FROM lineages WHERE inode IS NULL AND name = ?1"
-        " AND (parent = ?2 OR (parent IS NULL AND directory = ?3)) ORDER BY id DESC",
+        "SELECT id FROM lineages WHERE (parent = ?2 AND name = ?1)"
+        " OR (directory = ?3 AND name = ?1) ORDER BY id DESC",
         (name, _directory(view, above) or 0, above),
     )
     return [LineageId(row[0]) for row in found]
@@ -84,8 +84,8 @@ def directories(view: View) -> set[bytes]:
     found.update(
         row[0]
         for row in view.rows(
-            "SELECT DISTINCT directory FROM lineages AS l WHERE inode IS NULL AND parent IS NULL"
-            " AND directory IS NOT NULL AND EXISTS (SELECT 1 FROM versions WHERE lineage = l.id)"
+            "SELECT DISTINCT directory FROM lineages AS l WHERE directory IS NOT NULL"
+            " AND EXISTS (SELECT 1 FROM versions WHERE lineage = l.id)"
         )
     )
     for path in list(found):
@@ -101,8 +101,7 @@ def names(view: View, directory: bytes) -> set[bytes]:
         "SELECT e.name FROM entries AS e JOIN lineages AS l ON l.inode = e.inode"
         " WHERE e.parent = ?1"
         " AND EXISTS (SELECT 1 FROM versions WHERE lineage = l.id) UNION"
-        " SELECT l.name FROM lineages AS l WHERE inode IS NULL"
-        " AND (parent = ?1 OR (parent IS NULL AND directory = ?2))"
+        " SELECT l.name FROM lineages AS l WHERE (parent = ?1 OR directory = ?2)"
         " AND EXISTS (SELECT 1 FROM versions WHERE lineage = l.id)",
         (_directory(view, directory) or 0, directory),
     )

@@ -22,14 +22,20 @@ Place = tuple[InodeNumber, bytes]
 
 
 class Replacing(NamedTuple):
-    """Who renames a file over another: see versions.New."""
+    """What is to be known of whoever renames a file over another: see versions.New."""
 
     by: Writer = NOBODY
     over: Writer = NOBODY
     blind: bool = False
 
 
-UNKNOWN = Replacing()
+Who = Callable[[Inode], Replacing]
+"""Asked with the file that is replaced."""
+
+
+def unknown(_replaced: Inode) -> Replacing:
+    """Nothing is known."""
+    return Replacing()
 
 
 def begin(txn: Txn, number: InodeNumber, place: Place) -> None:
@@ -63,6 +69,11 @@ def end(txn: Txn, found: Inode, place: Place, now_ns: int, *, backup: bool = Fal
     )
 
 
+def drop(txn: Txn, number: InodeNumber) -> None:
+    """The file is about to go, and its history with it: the disk is full."""
+    txn.run("DELETE FROM lineages WHERE inode = ?", (number,))
+
+
 def end_directory(txn: Txn, number: InodeNumber) -> None:
     """A directory is about to go: what ended in it is remembered by its path."""
     if txn.row("SELECT 1 FROM lineages WHERE parent = ? LIMIT 1", (number,)):
@@ -71,7 +82,7 @@ def end_directory(txn: Txn, number: InodeNumber) -> None:
 
 
 def pass_on(
-    txn: Txn, moved: Inode, old: Place, other: Inode, new: Place, now_ns: int, who: Replacing
+    txn: Txn, moved: Inode, old: Place, other: Inode, new: Place, now_ns: int, who: Who
 ) -> None:
     """`moved`, at `old`, is about to take the place of `other`, whose only name is at `new`."""
     if not stat.S_ISREG(moved.mode) or not stat.S_ISREG(other.mode):
@@ -81,7 +92,7 @@ def pass_on(
         rename(txn, moved, old, new, now_ns)
         return
     held = {*pieces.lengths(txn, moved.number), *pieces.lengths(txn, other.number)}
-    content = New(moved.size, _of(txn, moved.number), now_ns, *who)
+    content = New(moved.size, _of(txn, moved.number), now_ns, *who(other))
     versions.replace(txn, _old(other), content, held)
     lineage = versions.lineage_of(txn, other.number)
     if lineage is not None:
@@ -107,22 +118,15 @@ def rename(txn: Txn, moved: Inode, old: Place, new: Place, now_ns: int) -> None:
 
 
 def _ended_at(txn: Txn, place: Place) -> tuple[LineageId, int | None] | None:
-    parent, name = place
-    rows = txn.rows(
-        "SELECT id, parent, directory, backup FROM lineages WHERE inode IS NULL AND name = ?"
-        " ORDER BY id DESC",
-        (name,),
+    row = txn.row(
+        "SELECT id, backup FROM lineages WHERE parent = ? AND name = ? ORDER BY id DESC", place
     )
-    if not rows:
-        return None
-    for id_, ended_in, _, backup in rows:
-        if ended_in == parent:
-            return id_, backup
-    path = paths.path(txn, parent)
-    for id_, ended_in, directory, backup in rows:
-        if ended_in is None and directory == path:
-            return id_, backup
-    return None
+    if row is None and txn.row("SELECT 1 FROM lineages WHERE directory IS NOT NULL LIMIT 1"):
+        row = txn.row(
+            "SELECT id, backup FROM lineages WHERE directory = ? AND name = ? ORDER BY id DESC",
+            (paths.path(txn, place[0]), place[1]),
+        )
+    return row and (row[0], row[1])
 
 
 def _old(found: Inode) -> Old:

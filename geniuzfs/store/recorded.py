@@ -20,6 +20,7 @@ def histories_have_a_place(view: View) -> Iterator[Found]:
     for (id_,) in view.rows(
         "SELECT id FROM lineages AS l WHERE CASE WHEN inode IS NOT NULL THEN"
         f" NOT EXISTS (SELECT 1 FROM inodes WHERE number = l.inode AND {_ISREG})"
+        " OR coalesce(parent, directory, name) IS NOT NULL"
         " WHEN name IS NULL OR ended_ns IS NULL THEN 1"
         " WHEN parent IS NULL THEN directory IS NULL"
         " ELSE NOT EXISTS (SELECT 1 FROM inodes WHERE number = l.parent) END"

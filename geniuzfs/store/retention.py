@@ -23,9 +23,13 @@ ROW_BYTES = 256
 """What a version counts for beside its bytes: a line added to a log keeps none."""
 
 AT_ONCE = 64
-"""Versions that go in one transaction; of small files, which nearly all are, that takes 1 ms."""
+AT_ONCE_BYTES = 16 << 20
+"""Versions, and bytes of theirs, that go in one transaction: of small files that takes 1 ms."""
+
+SHED_LEAST = 16 << 20
 
 _DAY_NS = 86_400_000_000_000
+_EVER = (1 << 63) - 1
 
 
 class Kept(NamedTuple):
@@ -35,6 +39,11 @@ class Kept(NamedTuple):
 
     days: float
     bytes: int | None
+
+
+class _Going(NamedTuple):
+    id: int
+    stored: int
 
 
 def kept(view: View) -> Kept:
@@ -59,22 +68,31 @@ def expire(txn: Txn, now_ns: int) -> bool:
     """Remove some of what is kept no longer. True: there may be more."""
     said = kept(txn)
     if not said.days:
-        txn.run("DELETE FROM versions WHERE id IN (SELECT id FROM versions LIMIT ?)", (AT_ONCE,))
-        if not txn.changed():
+        gone = _remove(txn, _oldest(txn, _EVER))
+        if not gone:
             txn.run("DELETE FROM lineages")
-        return bool(txn.changed())
+        return gone
+    old = _oldest(txn, now_ns - int(said.days * _DAY_NS))
+    if _remove(txn, old or _excess(txn, said.bytes)):
+        return True
     txn.run(
-        "DELETE FROM versions WHERE id IN"
-        " (SELECT id FROM versions WHERE replaced_ns < ? ORDER BY replaced_ns, id LIMIT ?)",
-        (now_ns - int(said.days * _DAY_NS), AT_ONCE),
+        "DELETE FROM lineages WHERE inode IS NULL"
+        " AND NOT EXISTS (SELECT 1 FROM versions WHERE lineage = lineages.id)"
     )
-    gone = txn.changed() or _shrink(txn, said.bytes)
-    if not gone:
-        txn.run(
-            "DELETE FROM lineages WHERE inode IS NULL"
-            " AND NOT EXISTS (SELECT 1 FROM versions WHERE lineage = lineages.id)"
-        )
-    return bool(gone)
+    return False
+
+
+def to_shed(view: View) -> int:
+    """Bytes of versions that make room on a full disk: half of them, and SHED_LEAST at least."""
+    held = held_bytes(view)
+    return min(held, max(held // 2, SHED_LEAST))
+
+
+def shed(txn: Txn) -> int:
+    """Remove some of the oldest versions, however young; the bytes that they took."""
+    before = held_bytes(txn)
+    _remove(txn, _oldest(txn, _EVER))
+    return before - held_bytes(txn)
 
 
 def held_bytes(view: View) -> int:
@@ -114,25 +132,42 @@ def _is_within(path: bytes, above: bytes) -> bool:
     return not above or path == above or path.startswith(above + b"/")
 
 
-def _shrink(txn: Txn, most: int | None) -> int:
-    excess = held_bytes(txn) - LEAST_BYTES if most is None else held_bytes(txn) - most
-    if most is None and excess > 0:
-        files: int = txn.row("SELECT coalesce(sum(stored), 0) FROM inodes")[0]
-        excess -= max(files - LEAST_BYTES, 0)
-    if excess <= 0:
-        return 0
-    oldest = txn.rows(
-        "SELECT id, stored FROM versions ORDER BY replaced_ns, id LIMIT ?", (AT_ONCE,)
+def _oldest(view: View, before_ns: int) -> list[_Going]:
+    return list(
+        map(
+            _Going._make,
+            view.rows(
+                "SELECT id, stored FROM versions WHERE replaced_ns < ? ORDER BY id LIMIT ?",
+                (before_ns, AT_ONCE),
+            ),
+        )
     )
-    going = []
-    for version, stored in oldest:
+
+
+def _excess(view: View, most: int | None) -> list[_Going]:
+    """The oldest, as many as are too much."""
+    excess = held_bytes(view) - (LEAST_BYTES if most is None else most)
+    if most is None and excess > 0:
+        files: int = view.row("SELECT coalesce(sum(stored), 0) FROM inodes")[0]
+        excess -= max(files - LEAST_BYTES, 0)
+    going: list[_Going] = []
+    for one in _oldest(view, _EVER) if excess > 0 else ():
         if excess <= 0:
             break
-        going.append(version)
-        excess -= stored + ROW_BYTES
-    for version in going:
+        going.append(one)
+        excess -= one.stored + ROW_BYTES
+    return going
+
+
+def _remove(txn: Txn, going: list[_Going]) -> bool:
+    """Those at the beginning, whatever their size the first; whether there were any."""
+    left = AT_ONCE_BYTES
+    for version, stored in going:
+        if left <= 0:
+            break
         txn.run("DELETE FROM versions WHERE id = ?", (version,))
-    return len(going)
+        left -= stored
+    return bool(going)
 
 
 def _number(value: object) -> float | None:

@@ -23,7 +23,7 @@ from geniuzfs.errors import (
 )
 from geniuzfs.model import NAME_MAX, ROOT, Entry, Exchange, Inode, InodeNumber
 from geniuzfs.store import lineages
-from geniuzfs.store.lineages import UNKNOWN, Replacing
+from geniuzfs.store.lineages import Who
 from geniuzfs.store.transactions import Txn, View
 
 _COLUMNS = "number, mode, uid, gid, nlink, rdev, size, stored, atime_ns, mtime_ns, ctime_ns"
@@ -165,10 +165,12 @@ def remove(
     *,
     directory: bool,
     losing: Callable[[Inode], None] = _let_it_go,
+    keep: bool = True,
 ) -> Inode:
     """Take a name away, and with the last one the file. Returns the inode as it
     is then; with `nlink` 0 its row is gone. `directory` says which kind is meant;
-    `losing` is called with a file while its row and bytes are still there.
+    `losing` is called with a file while its row and bytes are still there. Without
+    `keep` its history goes with it.
     """
     found = child(txn, parent, name)
     if found is None:
@@ -177,6 +179,8 @@ def remove(
     if directory:
         _check_empty(txn, found.number)
         lineages.end_directory(txn, found.number)
+    elif found.nlink == 1 and not keep:
+        lineages.drop(txn, found.number)
     elif found.nlink == 1:
         lineages.end(txn, found, (parent, name), now_ns)
     txn.run("DELETE FROM entries WHERE parent = ? AND name = ?", (parent, name))
@@ -210,7 +214,7 @@ def rename(
     now_ns: int,
     *,
     losing: Callable[[Inode], None] = _let_it_go,
-    who: Replacing = UNKNOWN,
+    who: Who = lineages.unknown,
 ) -> Renamed:
     """Move the entry `old` (directory, name) to `new`, replacing, refusing or
     swapping with what is there. One step for whoever looks on. `losing` is

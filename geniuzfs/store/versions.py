@@ -68,7 +68,7 @@ class New(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A lineage, who wrote what is there now, and its last version (None: there is none)."""
+    """A lineage, and who wrote what is there now."""
 
     id: LineageId
     writer: str
@@ -76,16 +76,20 @@ class _Line(NamedTuple):
     started: int
     burst_ns: int
     is_first: int
-    last: VersionId | None
-    last_size: int | None
-    last_ns: int | None
-    last_holds_first: int
+    is_sealed: int
 
-    def thins(self, new: New) -> bool:
-        """Whether what is there now is in the middle of a burst that `new` goes on with."""
+    def goes_on(self, new: New) -> bool:
+        """Whether `new` is of the same burst as what is there now."""
         same = (self.pid, self.started) == (new.by.pid, new.by.started)
-        within = 0 <= new.at_ns - self.burst_ns < BURST_NS
-        return bool(same and within and new.by.pid and not self.is_first and self.last is not None)
+        return same and bool(self.pid) and 0 <= new.at_ns - self.burst_ns < BURST_NS
+
+
+class _Last(NamedTuple):
+    """The last version of a lineage."""
+
+    id: VersionId
+    size: int
+    replaced_ns: int
 
 
 def replace(txn: Txn, old: Old, new: New, numbers: Iterable[int]) -> None:
@@ -100,14 +104,16 @@ def replace(txn: Txn, old: Old, new: New, numbers: Iterable[int]) -> None:
             return
         line = _begin(txn, old.number)
     if not old.size and not new.ends:  # but what is before it must not change
+        last = _last(txn, line.id)
+        if new.blind and last is not None:  # who removed it, or moved it away, makes it anew
+            txn.run("UPDATE versions SET blind = 1 WHERE id = ?", (last.id,))
         follow(txn, line.id, new.size, new.piece, numbers)
         _written(txn, line.id, new, is_first=True)
-    elif line.thins(new):
-        _hand_over(txn, line, _pieces(txn, old.number), new.piece, numbers)
+    elif line.goes_on(new) and not line.is_first:
+        if not line.is_sealed:
+            _hand_over(txn, line.id, _pieces(txn, old.number), new.piece, numbers)
     elif _record(txn, line, old, new, numbers):
-        goes_on = (line.pid, line.started) == (new.by.pid, new.by.started) and new.by.pid
-        within = 0 <= new.at_ns - line.burst_ns < BURST_NS
-        if goes_on and within and line.is_first:
+        if line.goes_on(new):
             txn.run("UPDATE lineages SET is_first = 0 WHERE id = ?", (line.id,))
         else:
             _written(txn, line.id, new, is_first=True)
@@ -119,17 +125,18 @@ def follow(
     """The file, empty so far, is to have this content. Where it had the same when its last version
     was made, that one goes; else that one holds from now on what was empty.
     """
-    line, numbers = _Line._make(txn.row(f"{_LINE} WHERE l.id = ?", (lineage,))), set(numbers)
-    if line.last is not None and line.last_size == size:
-        held = txn.rows("SELECT number FROM version_pieces WHERE version = ?", (line.last,))
-        last = _one(txn, line.last)
+    last, numbers = _last(txn, lineage), set(numbers)
+    if last is not None and last.size == size:
+        held = txn.rows("SELECT number FROM version_pieces WHERE version = ?", (last.id,))
+        version = _one(txn, last.id)
         if all(
-            read_piece(txn, last, n) == _padded(piece(n) if n in numbers else b"", n, size)
+            read_piece(txn, version, n) == _padded(piece(n) if n in numbers else b"", n, size)
             for n in numbers.union(row[0] for row in held)
         ):
-            txn.run("DELETE FROM versions WHERE id = ?", (line.last,))
+            txn.run("DELETE FROM versions WHERE id = ?", (last.id,))
+            _seal(txn, lineage, 0)
             return
-    _hand_over(txn, line, lambda _: b"", piece, numbers)
+    _hand_over(txn, lineage, lambda _: b"", piece, numbers)
 
 
 def wanted(view: View, number: InodeNumber) -> bool:
@@ -150,6 +157,18 @@ def of(view: View, lineage: LineageId) -> list[Version]:
     """The versions of a file, the oldest first."""
     rows = view.rows(f"SELECT {COLUMNS} FROM versions WHERE lineage = ? ORDER BY id", (lineage,))
     return [Version._make(row) for row in rows]
+
+
+def oldest_and_newest(view: View) -> tuple[int, int]:
+    """The ids of both; 0 where there is none."""
+    row = view.row("SELECT coalesce(min(id), 0) FROM versions")
+    return row[0], view.row("SELECT coalesce(max(id), 0) FROM versions")[0]
+
+
+def is_there(view: View, version: Version) -> bool:
+    """Whether it is still kept."""
+    row = view.row("SELECT lineage, replaced_ns FROM versions WHERE id = ?", (version.id,))
+    return row is not None and tuple(row) == (version.lineage, version.replaced_ns)
 
 
 def read(view: View, version: Version) -> Iterator[bytes]:
@@ -182,16 +201,21 @@ def _current(view: View, lineage: LineageId, number: int) -> bytes:
     return b"" if row is None or row[0] is None else pieces.piece(view, row[0], number)
 
 
-_LINE = (
-    "SELECT l.id, l.writer, l.pid, l.started, l.burst_ns, l.is_first, v.id, v.size, v.replaced_ns,"
-    " EXISTS (SELECT 1 FROM version_pieces WHERE version = v.id AND number = 0) FROM lineages AS l"
-    " LEFT JOIN versions AS v ON v.id = (SELECT max(id) FROM versions WHERE lineage = l.id)"
-)
-
-
 def _line(view: View, number: InodeNumber) -> _Line | None:
-    row = view.row(f"{_LINE} WHERE l.inode = ?", (number,))
+    row = view.row(
+        "SELECT id, writer, pid, started, burst_ns, is_first, is_sealed FROM lineages"
+        " WHERE inode = ?",
+        (number,),
+    )
     return None if row is None else _Line._make(row)
+
+
+def _last(view: View, lineage: LineageId) -> _Last | None:
+    row = view.row(
+        "SELECT id, size, replaced_ns FROM versions WHERE lineage = ? ORDER BY id DESC LIMIT 1",
+        (lineage,),
+    )
+    return None if row is None else _Last._make(row)
 
 
 def _one(view: View, version: VersionId) -> Version:
@@ -200,7 +224,7 @@ def _one(view: View, version: VersionId) -> Version:
 
 def _begin(txn: Txn, number: InodeNumber) -> _Line:
     txn.run("INSERT INTO lineages (inode) VALUES (?)", (number,))
-    return _Line(LineageId(txn.inserted()), "", 0, 0, 0, 0, None, None, None, 0)
+    return _Line(LineageId(txn.inserted()), "", 0, 0, 0, 0, 0)
 
 
 def _written(txn: Txn, lineage: LineageId, new: New, *, is_first: bool) -> None:
@@ -228,21 +252,26 @@ def _record(txn: Txn, line: _Line, old: Old, new: New, numbers: Iterable[int]) -
     version, before = None, _pieces(txn, old.number)
     if new.size != old.size or new.ends:
         version = _add(txn, line, old, new)
-    stored = 0
+    stored, held = 0, set()
     for number in numbers:
         kept = _kept(before(number), new.piece(number), number, old.size)
         if kept is not None:
             version = version or _add(txn, line, old, new)
             txn.run("INSERT INTO version_pieces VALUES (?, ?, ?)", (version, number, kept))
+            held.add(number)
             stored += len(kept)
     if stored:
         txn.run("UPDATE versions SET stored = ? WHERE id = ?", (stored, version))
+    if new.blind and not held and new.size >= old.size:  # it only adds
+        txn.run("UPDATE versions SET blind = 0 WHERE id = ?", (version,))
+    if version is not None:
+        _seal(txn, line.id, old.size <= CHUNK and 0 in held, line.is_sealed)
     return version is not None
 
 
 def _add(txn: Txn, line: _Line, old: Old, new: New) -> VersionId:
-    writer = str(new.over) or line.writer
-    replaced_ns = new.at_ns if line.last_ns is None else max(new.at_ns, line.last_ns + STEP_NS)
+    writer, last = str(new.over) or line.writer, _last(txn, line.id)
+    replaced_ns = new.at_ns if last is None else max(new.at_ns, last.replaced_ns + STEP_NS)
     txn.run(
         "INSERT INTO versions (lineage, replaced_ns, mtime_ns, mode, size, writer, blind)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -253,27 +282,34 @@ def _add(txn: Txn, line: _Line, old: Old, new: New) -> VersionId:
 
 def _hand_over(
     txn: Txn,
-    line: _Line,
+    lineage: LineageId,
     old: Callable[[int], Piece],
     new: Callable[[int], Piece],
     numbers: Iterable[int],
 ) -> None:
-    if line.last is None or line.last_size is None:
+    """Have the last version hold what it took of `old`, which `new` replaces without a version."""
+    last = _last(txn, lineage)
+    if last is None:
         return
     for number in numbers:
-        if number * CHUNK >= line.last_size or _holds(txn, line, number):
+        if number * CHUNK >= last.size or _holds(txn, last.id, number):
             continue
-        kept = _kept(old(number), new(number), number, line.last_size)
+        kept = _kept(old(number), new(number), number, last.size)
         if kept is not None:
-            txn.run("INSERT INTO version_pieces VALUES (?, ?, ?)", (line.last, number, kept))
-            txn.run("UPDATE versions SET stored = stored + ? WHERE id = ?", (len(kept), line.last))
+            txn.run("INSERT INTO version_pieces VALUES (?, ?, ?)", (last.id, number, kept))
+            txn.run("UPDATE versions SET stored = stored + ? WHERE id = ?", (len(kept), last.id))
+    if last.size <= CHUNK:
+        _seal(txn, lineage, _holds(txn, last.id, 0))
 
 
-def _holds(view: View, line: _Line, number: int) -> bool:
-    if number == 0:
-        return bool(line.last_holds_first)
+def _holds(view: View, version: VersionId, number: int) -> bool:
     sql = "SELECT 1 FROM version_pieces WHERE version = ? AND number = ?"
-    return view.row(sql, (line.last, number)) is not None
+    return view.row(sql, (version, number)) is not None
+
+
+def _seal(txn: Txn, lineage: LineageId, is_sealed: int, was: int | None = None) -> None:
+    if is_sealed != was:
+        txn.run("UPDATE lineages SET is_sealed = ? WHERE id = ?", (int(is_sealed), lineage))
 
 
 def _kept(old: Piece, new: Piece, number: int, size: int) -> bytes | None:

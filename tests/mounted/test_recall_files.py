@@ -341,7 +341,7 @@ def test_generated_names_are_listed_at_the_top_alone(tmp_path: Path) -> None:
         folder = daemon.root / "My memory"
         (folder / "drafts").mkdir()
         assert set(os.listdir(daemon.root)) == {*listed, "My memory"}
-        assert set(os.listdir(folder)) == {*listed, "drafts"}
+        assert set(os.listdir(folder)) == {*listed, ".history", "drafts"}
         assert os.listdir(folder / "drafts") == []
         assert os.listdir(folder / ".recall") == os.listdir(daemon.root / ".find") == []
         assert (folder / "drafts" / ".find").is_dir()
@@ -547,7 +547,7 @@ def test_many_are_found(answering: Answering) -> None:
 # Names that are taken
 
 
-@pytest.mark.parametrize("name", [".recall", ".find", ".status", ".memories"])
+@pytest.mark.parametrize("name", [".recall", ".find", ".status", ".memories", ".history"])
 @pytest.mark.parametrize("where", ["", "drafts"])
 def test_generated_names_are_reserved(answering: Answering, where: str, name: str) -> None:
     path, file = answering.root / where / name, answering.root / "file"
@@ -580,7 +580,8 @@ def test_a_name_that_another_program_has_given_is_reached_and_can_be_removed(
             tree.create(txn, ROOT, b".status", tree.New(0o100644, 0, 0), 1)
         database.close()
         wait_until(lambda: os.stat(daemon.root / ".status").st_ino < 1 << 52)
-        assert sorted(os.listdir(daemon.root)) == [".find", ".memories", ".recall", ".status"]
+        names = [".find", ".history", ".memories", ".recall", ".status"]
+        assert sorted(os.listdir(daemon.root)) == names
         (daemon.root / ".status").write_text("mine\n")
         (daemon.root / ".status").rename(daemon.root / "mine")
         assert (daemon.root / ".status").read_text().startswith("412 passages\n")

@@ -76,7 +76,7 @@ class File:
             with self.database.txn() as txn:
                 places = (ROOT, b".note.md.tmp"), (ROOT, b"note.md")
                 who = Replacing(WRITERS[1])
-                tree.rename(txn, *places, Exchange.REPLACE, self.now, who=who)
+                tree.rename(txn, *places, Exchange.REPLACE, self.now, who=lambda _: who)
             self.number, self.text = other, text
         elif step == "backup":
             with self.database.txn() as txn:

@@ -70,7 +70,7 @@ class Files:
         with self.database.txn() as txn:
             places = self.place(old), self.place(new)
             given = who or Replacing()
-            tree.rename(txn, *places, Exchange.REPLACE, self.tick(), who=given)
+            tree.rename(txn, *places, Exchange.REPLACE, self.tick(), who=lambda _: given)
 
     def remove(self, path: str) -> None:
         with self.database.txn() as txn:

@@ -3,7 +3,7 @@
 import pytest
 
 from geniuzfs.errors import UsageError
-from geniuzfs.model import CHUNK
+from geniuzfs.model import CHUNK, Writer
 from geniuzfs.store import content, counts, histories, meta, retention
 from geniuzfs.store.connection import Database
 from geniuzfs.store.retention import ROW_BYTES
@@ -129,3 +129,34 @@ def test_erase_takes_every_version_and_nothing_else(files: Files) -> None:
     with files.database.txn() as txn:
         assert retention.erase_at(txn, b"note.md") == 1
     assert files.database.view.row("SELECT count(*) FROM version_pieces") == (0,)
+
+
+def test_on_a_full_disk_the_oldest_go_however_young_they_are(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "SHED_LEAST", 2 * CHUNK)
+    monkeypatch.setattr(retention, "AT_ONCE", 1)
+    for number in range(10):
+        files.save("note.md", b"%d" % number * CHUNK)
+    view = files.database.view
+    most = retention.to_shed(view)
+    assert most == retention.held_bytes(view) // 2
+    gone = 0
+    while gone < most:
+        with files.database.txn() as txn:
+            gone += retention.shed(txn)
+    assert [text[:1] for text in files.kept("note.md")] == [b"5", b"6", b"7", b"8"]
+
+
+def test_history_does_not_grow_beyond_what_is_replaced(files: Files) -> None:
+    """A text of 2 KiB that is saved 500 times by two programs in turn, and a log of 500 lines."""
+    log = b""
+    for number in range(500):
+        files.save("note.md", b"%04d" % number * 512, Writer("p", 1 + number % 2, 1))
+        log += b"line %04d\n" % number
+        files.save("log.txt", log, Writer("p", 1 + number % 2, 1))
+    counted = counts.counts(files.database.view)
+    assert counted.versions == 998
+    assert counted.version_bytes == 499 * 2048
+    files.database.checkpoint(hold_writers=True)
+    assert files.database.path.stat().st_size < 4_000_000
