@@ -19,12 +19,14 @@ from geniuzfs.api import Geniuz
 from geniuzfs.config import Config
 from geniuzfs.embed import download, models
 from tests.embed.fake import tiny_model
+from tests.store.files import Files
 
 SUCCEEDS = {
     "backup": "backup {empty}",
     "capture": "capture {big} --in Work",
     "check": "check",
     "completion": "completion bash",
+    "diff": "diff /plan.md --in Work",
     "doctor": "doctor",
     "export": "export {empty} --in Work",
     "folder add": "folder add {elsewhere}",
@@ -38,6 +40,7 @@ SUCCEEDS = {
     "folder restore": "folder restore Old",
     "folder use": "folder use Work",
     "forget": "forget --memory {memory} --yes",
+    "history": "history /plan.md --in Work",
     "import": "import {archive} --as Plans",
     "keep": "keep Tea at four. -p {memory}",
     "learn": "learn --in Work",
@@ -53,6 +56,7 @@ SUCCEEDS = {
     "service uninstall": "service uninstall",
     "status": "status",
     "umount": "umount {mount}",
+    "undo": "undo /plan.md --in Work",
 }
 """Command → how it is called, and does what it is for. (`mount` and `umount` are one test.)"""
 
@@ -91,7 +95,7 @@ class World(NamedTuple):
 
 
 def world(directory: Path) -> World:
-    """ "My memory" with a memory, Work, Old (archived), Afar (not added), models, empty places."""
+    """ "My memory" with a memory, Work with a plan, Old (archived), Afar (not added), models, empty places."""
     home, elsewhere, empty = (directory / name for name in ("home", "elsewhere", "empty"))
     (directory / "no runtime").touch()
     geniuz = runtime.geniuz(Config.from_environment({"GENIUZ_HOME": str(home)}))
@@ -99,6 +103,10 @@ def world(directory: Path) -> World:
     for name in ("Work", "Old"):
         geniuz.arranging.new(name)
     geniuz.arranging.archive(geniuz.folder("Old"))
+    with closing(geniuz.open(geniuz.folder("Work"), wait=5)) as database:
+        files = Files(database)
+        files.save("plan.md", b"Tea at three.")
+        files.save("plan.md", b"Tea at four.")
     for place in (elsewhere / "Afar", empty, home / models.DIRECTORY):
         place.mkdir(parents=True)
     other = runtime.geniuz(Config.from_environment({"GENIUZ_HOME": str(directory / "other")}))

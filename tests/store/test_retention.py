@@ -4,7 +4,7 @@ import pytest
 
 from geniuzfs.errors import UsageError
 from geniuzfs.model import CHUNK, Writer
-from geniuzfs.store import content, counts, histories, meta, retention
+from geniuzfs.store import content, counts, forgetting, histories, meta, retention
 from geniuzfs.store.connection import Database
 from geniuzfs.store.retention import ROW_BYTES
 from tests.store.files import DAY, Files
@@ -160,3 +160,16 @@ def test_history_does_not_grow_beyond_what_is_replaced(files: Files) -> None:
     assert counted.version_bytes == 499 * 2048
     files.database.checkpoint(hold_writers=True)
     assert files.database.path.stat().st_size < 4_000_000
+
+
+def test_what_is_forgotten_has_no_history(files: Files) -> None:
+    files.mkdir("dir")
+    for path in ("dir/there", "dir/gone", "other"):
+        files.save(path, b"secret one")
+        files.save(path, b"secret two")
+    files.remove("dir/gone")
+    with files.database.txn() as txn:
+        forgetting.files(txn, forgetting.beneath(txn, b"dir"), files.now_ns)
+        txn.run("DELETE FROM _meta WHERE key = 'forgetting'")
+    assert [one.path for one in histories.summaries(files.database.view)] == [b"other"]
+    assert files.database.view.row("SELECT count(*) FROM version_pieces") == (1,)
