@@ -95,7 +95,9 @@ class World(NamedTuple):
 
 
 def world(directory: Path) -> World:
-    """ "My memory" with a memory, Work with a plan, Old (archived), Afar (not added), models, empty places."""
+    """ "My memory" with a memory, Work with a plan, Old (archived), Afar (not added), models and
+    empty places.
+    """
     home, elsewhere, empty = (directory / name for name in ("home", "elsewhere", "empty"))
     (directory / "no runtime").touch()
     geniuz = runtime.geniuz(Config.from_environment({"GENIUZ_HOME": str(home)}))
