@@ -3,10 +3,12 @@
 GeniuzError
 ├── UsageError               the request makes no sense as asked         EINVAL   2
 │   ├── BadPath              no path that a file can have
+│   ├── NotOnce              a text to be replaced stands there never or again
 │   └── NotText              the file's bytes are no text                EILSEQ
 ├── NotFound                 no such file, folder or memory              ENOENT   1
 ├── Conflict                 what is there is not what was supposed      EEXIST   3
 │   ├── AlreadyExists        the name is taken
+│   │   └── BeneathFile      a file stands where a directory would be
 │   └── Changed              the file is another than was read           EAGAIN
 ├── TreeError                the tree's rules forbid it                           3
 │   ├── NotADirectory                                                    ENOTDIR
@@ -75,6 +77,15 @@ class NotText(UsageError):
     errno = errno.EILSEQ
 
 
+class NotOnce(UsageError):
+    """What was to be replaced stands in the text nowhere, or more than once."""
+
+    def __init__(self, message: str, lines: list[int]) -> None:
+        super().__init__(message)
+        self.lines = lines
+        """Where it stands, from 1; the first LINES_MOST of them (api.edits)."""
+
+
 class NotFound(GeniuzError):
     """What was named does not exist."""
 
@@ -91,6 +102,10 @@ class Conflict(GeniuzError):
 
 class AlreadyExists(Conflict):
     """The name is taken; nothing was changed."""
+
+
+class BeneathFile(AlreadyExists):
+    """A file stands where the path needs a directory; nothing was changed."""
 
 
 class Changed(Conflict):

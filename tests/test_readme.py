@@ -8,10 +8,13 @@ from pathlib import Path
 
 import geniuzfs
 from geniuzfs import errors
+from geniuzfs.api.directories import Directories
 from geniuzfs.api.files import Files
 from geniuzfs.api.opened import Opened
 from geniuzfs.api.sourced import SourcesOf
+from geniuzfs.claude import COMMANDS
 from geniuzfs.folders.mounts import mount_at
+from tests.surface.messages import Messages
 
 DAY = "2026-11-29"
 """In place of the day on which the notes of the tour were written."""
@@ -80,13 +83,38 @@ def test_the_program_prints_what_the_readme_shows(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
+def test_the_example_of_the_memory_tool_runs(tmp_path: Path) -> None:
+    block = re.search(r"```python\n(import anthropic\n.*?)```", README, re.DOTALL)
+    assert block is not None
+    asked = {"command": "view", "path": "/memories/.recall/who signs"}
+    with Messages([[{"command": "view", "path": "/memories"}, asked]]) as api:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", block[1]],
+            env={
+                "HOME": str(tmp_path),
+                "PATH": os.environ["PATH"],
+                "XDG_RUNTIME_DIR": str(tmp_path),
+                "ANTHROPIC_API_KEY": "none",
+                "ANTHROPIC_BASE_URL": api.url,
+            },
+            cwd=Path(__file__).parent.parent,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.stdout, done.returncode) == ("Done.\n", 0), done.stderr
+        assert [is_error for _, is_error in api.results()] == [False, False]
+    assert set(re.findall(r"^\| `([a-z_]+) ", README, re.MULTILINE)) >= set(COMMANDS)
+
+
 def test_every_call_of_a_program_is_in_the_readme() -> None:
     table = re.search(r"\| call \| answer \| errors \|.*?\n\n", README, re.DOTALL)
     assert table is not None
     listed = set(re.findall(r"`mem\.([a-z_.]+)\(", table[0]))
     calls = {name for name in vars(Opened) if not name.startswith("_")}
-    calls -= {"files_as", "folder"}  # of doors; a name, and no call
+    calls -= {"folder"}  # a name, and no call
     calls |= {f"files.{name}" for name in vars(Files) if not name.startswith("_")}
+    calls |= {f"directories.{name}" for name in vars(Directories) if not name.startswith("_")}
     calls |= {f"sources.{name}" for name in vars(SourcesOf) if not name.startswith("_")}
     assert listed == calls
     assert set(re.findall(r"`([A-Z][A-Za-z]+)`", table[0])) - set(geniuzfs.__all__) == {

@@ -1,7 +1,7 @@
 """Files of one folder by their paths, for programs: put, got, edited, listed, moved and deleted.
 
 Hides: directories: they are made with the first file in them, and those that a deletion or a move
-leaves empty go (unless `keeps_directories`). Promises: each call is one transaction, whole or not
+leaves empty go. Promises: each call is one transaction, whole or not
 there at all, and what it answers is of one state of the folder; what another process has committed
 is seen, and a mount shows within a second what was done here. Refuses: what api.requests refuses,
 and whatever else than a file stands at a path; nothing is changed then.
@@ -9,7 +9,7 @@ and whatever else than a file stands at a path; nothing is changed then.
 
 import stat
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -21,6 +21,7 @@ from geniuzfs.config import Config
 from geniuzfs.errors import (
     AlreadyExists,
     BadPath,
+    BeneathFile,
     Changed,
     FileTooLarge,
     IntoItself,
@@ -42,18 +43,10 @@ class Files:
     the rules, and UsageError (InvalidRequest) for what else makes no sense.
     """
 
-    def __init__(
-        self,
-        connections: Connections,
-        config: Config,
-        clock: Clock,
-        *,
-        keeps_directories: bool = False,
-    ) -> None:
+    def __init__(self, connections: Connections, config: Config, clock: Clock) -> None:
         self._connections = connections
         self._config = config
         self._clock = clock
-        self._keeps_directories = keeps_directories
 
     def put(
         self,
@@ -79,17 +72,25 @@ class Files:
         return self._connections.write(put)
 
     def edit(
-        self, path: str, change: Callable[[str], str], *, if_version: str | None = None
+        self,
+        path: str,
+        change: Callable[[str], str],
+        labels: Mapping[str, str] | None = None,
+        *,
+        if_version: str | None = None,
     ) -> Put:
-        """Have the file hold what `change` makes of its text; no other edit can come in between,
-        and what `change` raises leaves all as it was. It must be quick, as everybody waits, write
-        nothing itself, and may be called twice. Raises NotFound, NotText, and as `put`.
+        """Have the file hold what `change` makes of its text, and bear these labels beside those
+        that it has; no other edit can come in between, and what `change` raises leaves all as it
+        was. It must be quick, as everybody waits, write nothing itself, and may be called twice.
+        Raises NotFound, NotText, and as `put`.
         """
         wanted, supposed = requests.path(path), requests.version(if_version)
+        marks = requests.labels(labels or {})
 
         def edit(txn: Txn) -> Put:
             _check_version(txn, wanted, supposed)
             changed = requests.text(change(self._read(txn, wanted).text))
+            labelled.add(txn, found(txn, wanted).number, marks, self._clock.now_ns())
             return self._put(txn, wanted, changed.encode(), None)
 
         return self._connections.write(edit)
@@ -167,9 +168,9 @@ class Files:
     def _put(self, txn: Txn, path: str, data: bytes, labels: Mapping[str, str] | None) -> Put:
         if len(data) > self._config.content_limit:
             raise FileTooLarge(f"a file holds at most {self._config.content_limit:,} bytes")
-        maker = self._maker()
-        with _in_the_way(path):
-            placed = whole.put(txn, _parts(path), data, maker)
+        maker = maker_of(self._config, self._clock)
+        with in_the_way(path):
+            placed = whole.put(txn, parts(path), data, maker)
         if labels is not None:
             labelled.replace(txn, placed.number, labels, maker.now_ns)
         made = _file(txn, path, placed.number)
@@ -195,48 +196,46 @@ class Files:
             every, _ = named(txn, source)
             if not every:
                 raise NotFound(f"there is no file beneath {source}")
-            for path, _ in every:
-                requests.path(target + path[len(source) :])  # what can't be asked for would be lost
+            can_be_asked_for(every, source, target)
             self._move(txn, source[:-1], target[:-1])
             return len(every)
 
         return self._connections.write(move)
 
     def _move(self, txn: Txn, source: str, target: str) -> None:
-        maker = self._maker()
-        with _in_the_way(target):
+        maker = maker_of(self._config, self._clock)
+        with in_the_way(target):
             if source == target:
                 raise AlreadyExists(f"{target} is where it stands already")
-            whole.move(txn, _parts(source), _parts(target), maker)
-        self._prune(txn, source.rpartition("/")[0], maker.now_ns)
+            whole.move(txn, parts(source), parts(target), maker)
+        whole.prune(txn, parts(source.rpartition("/")[0]), maker.now_ns)
 
     def _forget(self, txn: Txn, wanted: Sequence[str]) -> int:
         """Remove files; their labels, and what only they taught, go with them by trigger."""
         now_ns = self._clock.now_ns()
         for path in wanted:
-            *above, name = _parts(path)
+            *above, name = parts(path)
             parent = whole.at(txn, above)
             if parent is None:
                 raise NotFound(f"there is no file at {path}")
             tree.remove(txn, parent.number, name, now_ns, directory=False)
         for directory in {path.rpartition("/")[0] for path in wanted}:
-            self._prune(txn, directory, now_ns)
+            whole.prune(txn, parts(directory), now_ns)
         return len(wanted)
 
-    def _prune(self, txn: Txn, directory: str, now_ns: int) -> None:
-        if not self._keeps_directories:
-            whole.prune(txn, _parts(directory), now_ns)
 
-    def _maker(self) -> Maker:
-        return Maker(*self._config.owner, self._clock.now_ns())
+def maker_of(config: Config, clock: Clock) -> Maker:
+    """Who makes files, and when: now."""
+    return Maker(*config.owner, clock.now_ns())
 
 
-def _parts(path: str) -> list[bytes]:
+def parts(path: str) -> list[bytes]:
+    """The names in a path."""
     return whole.parts(path.encode())
 
 
 def _at(view: View, path: str) -> Inode | None:
-    inode = whole.at(view, _parts(path))
+    inode = whole.at(view, parts(path))
     return inode if inode is not None and stat.S_ISREG(inode.mode) else None
 
 
@@ -283,7 +282,7 @@ def _file(view: View, path: str, number: InodeNumber) -> File:
 def named(view: View, prefix: str) -> tuple[list[tuple[str, InodeNumber]], int]:
     """The files whose paths begin so, in order, and how many have paths that can't be asked for."""
     above, _, begins = prefix.rpartition("/")
-    directory = whole.at(view, _parts(above))
+    directory = whole.at(view, parts(above))
     if directory is None or not stat.S_ISDIR(directory.mode):
         return [], 0
     every = paths.named_beneath(view, directory.number, begins.encode())
@@ -296,8 +295,16 @@ def named(view: View, prefix: str) -> tuple[list[tuple[str, InodeNumber]], int]:
     return listed, len(every) - len(listed)
 
 
+def can_be_asked_for(every: Iterable[tuple[str, InodeNumber]], source: str, target: str) -> None:
+    """Raises BadPath where a path that begins with `source` would be none with `target` in its
+    place: such a file would be lost to who calls.
+    """
+    for path, _ in every:
+        requests.path(target + path[len(source) :])
+
+
 @contextmanager
-def _in_the_way(path: str) -> Iterator[None]:
+def in_the_way(path: str) -> Iterator[None]:
     """What stands in the way of a path, told as a conflict about that path."""
     try:
         yield
@@ -306,6 +313,6 @@ def _in_the_way(path: str) -> Iterator[None]:
     except IsADirectory as error:
         raise AlreadyExists(f"{path} is no file, so it can't be written as one") from error
     except NotADirectory as error:
-        raise AlreadyExists(f"{path}: a file is where a directory would be") from error
+        raise BeneathFile(f"{path}: a file is where a directory would be") from error
     except AlreadyExists as error:
         raise AlreadyExists(f"{path} is taken: {error}") from error

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from geniuzfs.api import keeping, requests
 from geniuzfs.api.connections import Connections
+from geniuzfs.api.directories import Directories
 from geniuzfs.api.files import Files
 from geniuzfs.api.keeping import Held
 from geniuzfs.api.requests import Filters
@@ -36,14 +37,10 @@ class Opened:
         self._geniuz = geniuz
         self._connections = connections
         self._owns = owns
-        self.files = self.files_as(keeps_directories=False)
+        self.files = Files(connections, geniuz.config, geniuz.clock)
+        self.directories = Directories(connections, geniuz.config, geniuz.clock)
         self.sources = SourcesOf(connections, self.files)
         connections.folder()  # what is wrong with it is told now
-
-    def files_as(self, *, keeps_directories: bool) -> Files:
-        """The folder's files, for whoever shows directories too: those that are emptied stay."""
-        config, clock = self._geniuz.config, self._geniuz.clock
-        return Files(self._connections, config, clock, keeps_directories=keeps_directories)
 
     @property
     def folder(self) -> Folder:
@@ -93,11 +90,20 @@ class Opened:
         """The same with the account of what was searched, how, and what is still being learned."""
         return self._ask(query, {"limit": limit, **filters})[0]
 
-    def context(self, question: str, limit: int | None = None, **filters: Unpack[Filters]) -> str:
+    def context(
+        self,
+        question: str,
+        limit: int | None = None,
+        *,
+        prefix: str = "",
+        **filters: Unpack[Filters],
+    ) -> str:
         """The same as the text that `.recall` gives in a mount: hits with where they stand, then
-        what was searched. Never empty: where nothing is found, it says so.
+        what was searched. Never empty: where nothing is found, it says so. `prefix` stands before
+        the paths: where whoever reads it finds the folder.
         """
-        return render.written(*self._ask(question, {"limit": limit, **filters}))
+        answer, form = self._ask(question, {"limit": limit, **filters})
+        return render.written(answer, form, prefix=prefix)
 
     def recent(self, limit: int | None = None, **filters: Unpack[Filters]) -> list[Hit]:
         """What was written or kept last, the newest first."""

@@ -47,12 +47,13 @@ def written(
     form: Format,
     *,
     show_folder: bool = False,
+    prefix: str = "",
     beside: Callable[[str], str] = str,
 ) -> str:
     """The answer in the form that was asked for; the others as in `text`."""
     if form is Format.JSON:
         return json(answer)
-    return text(answer, show_folder=show_folder, beside=beside)
+    return text(answer, show_folder=show_folder, prefix=prefix, beside=beside)
 
 
 def text(

@@ -22,12 +22,17 @@ def labels(view: View, inode: InodeNumber) -> dict[str, str]:
 
 def replace(txn: Txn, inode: InodeNumber, wanted: Mapping[str, str], now_ns: int) -> None:
     """Have the file bear these labels and no others."""
-    attributes = {LABEL + key.encode(): value.encode() for key, value in wanted.items()}
+    names = {LABEL + key.encode() for key in wanted}
     for name in xattrs.names(txn, inode):
-        if name.startswith(LABEL) and name not in attributes:
+        if name.startswith(LABEL) and name not in names:
             xattrs.remove(txn, inode, name, now_ns)
-    for name, value in attributes.items():
-        xattrs.put(txn, inode, name, value, now_ns)
+    add(txn, inode, wanted, now_ns)
+
+
+def add(txn: Txn, inode: InodeNumber, wanted: Mapping[str, str], now_ns: int) -> None:
+    """Have the file bear these labels too."""
+    for key, value in wanted.items():
+        xattrs.put(txn, inode, LABEL + key.encode(), value.encode(), now_ns)
 
 
 def inherit(txn: Txn, old: InodeNumber, new: InodeNumber) -> None:

@@ -54,6 +54,16 @@ def files_beneath(view: View, directory: InodeNumber) -> list[InodeNumber]:
     return [row[0] for row in rows]
 
 
+def bytes_beneath(view: View, directory: InodeNumber) -> int:
+    """The sizes of all regular files beneath `directory`, one of several names once."""
+    row = view.row(
+        f"{_BENEATH} SELECT coalesce(sum(size), 0) FROM inodes WHERE (mode & 61440) = 32768"
+        " AND number IN (SELECT inode FROM entries JOIN below ON parent = below.number)",
+        (directory,),
+    )
+    return 0 if row is None else int(row[0])
+
+
 def named_beneath(
     view: View, directory: InodeNumber, prefix: bytes
 ) -> list[tuple[bytes, InodeNumber]]:

@@ -93,6 +93,22 @@ def prune(txn: Txn, path: Path, now_ns: int) -> None:
             tree.remove(txn, parent.number, name, now_ns, directory=True)
 
 
+def remove(txn: Txn, path: Path, now_ns: int) -> None:
+    """Remove what stands there, a directory with all beneath. Raises NotFound."""
+    parent = at(txn, path[:-1])
+    left = [(ROOT if parent is None else parent.number, path[-1])]
+    while left:  # no recursion, for paths may be 2,000 deep
+        directory, name = left[-1]
+        found = tree.child(txn, directory, name)
+        is_directory = found is not None and stat.S_ISDIR(found.mode)
+        beneath = tree.listing(txn, found.number, 0, -1) if found and is_directory else []
+        if beneath and found:
+            left += [(found.number, entry.name) for entry in beneath]
+            continue
+        tree.remove(txn, directory, name, now_ns, directory=is_directory)
+        left.pop()
+
+
 def move(txn: Txn, old: Path, new: Path, maker: Maker) -> None:
     """Move what stands at `old` to `new`, with the directories above that. Two directories become
     one. Raises AlreadyExists where a file would come upon anything, IntoItself, NotADirectory,

@@ -462,16 +462,6 @@ def test_directories_that_a_deletion_empties_go_and_others_stay(mem: Opened) -> 
     assert mem.files.put("/a", "a file now").created
 
 
-def test_whoever_shows_directories_keeps_them(mem: Opened) -> None:
-    files = mem.files_as(keeps_directories=True)
-    files.put("/a/b/1", "")
-    files.delete("/a/b/1")
-    assert stored_names(mem) == {b"a", b"b"}
-    files.put("/a/b/1", "")
-    files.move("/a/b/1", "/c")
-    assert stored_names(mem) == {b"a", b"b", b"c"}
-
-
 def test_delete_prefix_takes_what_list_lists(mem: Opened) -> None:
     for path in ("/draft", "/drafts/a", "/drafts/b/c", "/Drafts"):
         mem.files.put(path, "x")

@@ -1,0 +1,123 @@
+"""Four processes edit one file through all doors: every update is there, or was refused."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.daemon import Daemon, wait_until
+from tests.mounted.doors import DOORS, NAME
+
+ROOT = Path(__file__).parents[2]
+PROCESSES = 4
+EDITS = 200
+KINDS = [*DOORS, *["claude"] * (PROCESSES - len(DOORS))]
+"""Where there are fewer doors than processes, the memory tool is used by several sessions."""
+
+VERSIONED = ("api",)
+"""Doors whose change is refused when any byte is another; "mount" refuses nothing, the others when
+what they change is not there any more.
+"""
+
+
+class Process:
+    """A program at a door."""
+
+    def __init__(self, kind: str, mount: Daemon) -> None:
+        self.kind = kind
+        self._running = subprocess.Popen(
+            [sys.executable, "-m", "tests.mounted.doors", kind, str(mount.root)],
+            cwd=ROOT,
+            env={**os.environ, "GENIUZ_HOME": str(mount.home)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def order(self, *what: object) -> None:
+        assert self._running.stdin is not None
+        self._running.stdin.write(json.dumps(what) + "\n")
+        self._running.stdin.flush()
+
+    def answer(self) -> str:
+        assert self._running.stdout is not None
+        return self._running.stdout.readline().strip()
+
+    def ask(self, *what: object) -> str:
+        self.order(*what)
+        return self.answer()
+
+    def end(self) -> None:
+        self._running.communicate(timeout=30)
+
+
+@contextmanager
+def processes(mount: Daemon, kinds: Sequence[str]) -> Iterator[list[Process]]:
+    running = [Process(kind, mount) for kind in kinds]
+    try:
+        yield running
+    finally:
+        for each in running:
+            each.end()
+
+
+def begin(mount: Daemon, names: Sequence[str]) -> str:
+    text = "".join(f"{name}: 0;\n" for name in names)
+    (mount.root / NAME).write_text(text)
+    return text
+
+
+def read_back(mount: Daemon) -> str:
+    return (mount.root / NAME).read_text()
+
+
+def test_edits_in_any_order_are_there_or_refused(mount: Daemon) -> None:
+    """Each process reads at some moment and changes at a later one, when others have changed the
+    file meanwhile. What happens is what a model says, edit by edit and to the last byte.
+    """
+    chance = random.Random(1)
+    names = [f"{kind}{number}" for number, kind in enumerate(KINDS)]
+    text = begin(mount, ["all", *names])
+    outcomes = {"done": 0, "refused": 0}
+    with processes(mount, KINDS) as running:
+        seen = dict.fromkeys(names, "")
+        while sum(outcomes.values()) < EDITS:
+            at = chance.randrange(PROCESSES)
+            name, process = names[at], running[at]
+            if not seen[name] or process.kind == "mount" or chance.random() < 0.3:
+                assert process.ask("see", text) == "seen"
+                seen[name] = text
+            # A line that all change, or one's own.
+            which = chance.choice(["all", name])
+            old = next(line for line in seen[name].splitlines() if line.startswith(f"{which}:"))
+            new = f"{which}: {sum(outcomes.values()) + 1};"
+            fits = seen[name] == text if process.kind in VERSIONED else f"{old}\n" in text
+            assert process.ask("change", old, new) == ("done" if fits else "refused")
+            outcomes["done" if fits else "refused"] += 1
+            text = text.replace(f"{old}\n", f"{new}\n") if fits else text
+        for each in running:
+            assert each.ask("see", text) == "seen"
+    assert min(outcomes.values()) > EDITS / 10
+    assert read_back(mount) == text
+
+
+def test_edits_at_the_same_time_are_all_there(mount: Daemon) -> None:
+    """Nobody waits for anybody: each raises its own number in the same file, the mount's by
+    replacing a file, while all of them write.
+    """
+    names = [f"{kind}{number}" for number, kind in enumerate(KINDS)]
+    begin(mount, names)
+    with processes(mount, KINDS) as running:
+        for each in running:
+            assert each.ask("see", read_back(mount)) == "seen"  # or they begin one by one
+        for name, each in zip(names, running, strict=True):
+            each.order("count", name, EDITS // PROCESSES)
+        assert [each.answer() for each in running] == ["counted"] * PROCESSES
+    counted = [0 if kind == "mount" else EDITS // PROCESSES for kind in KINDS]
+    expected = "".join(f"{name}: {n};\n" for name, n in zip(names, counted, strict=True))
+    wait_until(lambda: read_back(mount) == expected)
+    assert (mount.root / "mount0.md").read_text() == f"mount0: {EDITS // PROCESSES};\n"
