@@ -23,6 +23,8 @@ from geniuzfs.store.transactions import View
 _UNREADABLE = {"sound_pages", "can_be_read"}
 """The rules whose problems only a new file can end."""
 
+_AS_BEFORE = "memories_can_be_read"
+"""What can't be mended and is in the new file as it was in the damaged one: nothing is worse."""
 
 _GROUND = {"sound_pages", "schema_is_whole"}
 """While these have problems, files can't be asked what they lack."""
@@ -125,7 +127,7 @@ def _made_anew(path: Path, now_ns: int) -> tuple[list[str], Path]:
         new = Database.open(apart.new, create=True)
         try:
             lost = salvage.salvage(apart.copy, new)
-            left = check.repair(new, now_ns)
+            left = [one for one in check.repair(new, now_ns) if one.rule != _AS_BEFORE]
         finally:
             new.close()
         if left:

@@ -77,7 +77,7 @@ def migrations_are_recorded(view: View) -> Iterator[Found]:
 
 def memories_can_be_read(view: View) -> Iterator[Found]:
     """A memory's payload is JSON with the texts `content` and `gist`. They are
-    immutable, so there is no mend.
+    immutable, so there is no mend; `geniuzfs forget` takes one away.
     """
     for (uuid,) in view.rows(
         "SELECT memory_uuid FROM memories WHERE CASE WHEN json_valid(payload)"

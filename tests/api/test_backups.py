@@ -221,11 +221,11 @@ def test_what_is_no_sound_backup_is_refused(geniuz: Geniuz, shelf: Path, damage:
 
 
 def test_a_backup_of_a_newer_version_is_refused(geniuz: Geniuz, shelf: Path) -> None:
-    database = Database.open(geniuz.config.home / "memory.db")
+    copying.copy(geniuz.config.home / "memory.db", shelf / "x")
+    database = Database.open(shelf / "x")
     with database.txn() as txn:
         txn.run(schema.RECORD, (9999, "later"))
     database.close()
-    copying.copy(geniuz.config.home / "memory.db", shelf / "x")
     copying.mark(shelf / "x", "now")
     before = sorted(os.listdir(geniuz.config.home))
     with pytest.raises(TooNew):

@@ -139,8 +139,13 @@ def test_a_look_makes_nothing_worse_and_a_repair_saves_what_can_be_read(
     assert recalled.stderr.count("\n") <= 2  # the log and the error
     assert "The first folder goes on." in first.stdout
     code, repaired = checked(home, "--repair")
-    assert repaired["left"] == []
-    assert code == (8 if repaired["lost"] else 0)
+    left = repaired["left"]
+    assert code == (8 if repaired["lost"] or left else 0)
+    for one in left:  # a flipped byte in a memory's JSON: it can be forgotten, and not changed
+        assert damage in FLIPPED.values()
+        assert one["rule"] == "memories_can_be_read"
+        gone = run(home, "forget", "--yes", "--in", "Work", "--memory", one["detail"].split()[1])
+        assert gone.returncode == 0
     if not found["problems"]:  # bytes within texts: no checksum tells of them
         assert hashed(work) == before
     files, known = held(work), {f"dir{n % 4}/note {n}.md": text(n).encode() for n in range(120)}
