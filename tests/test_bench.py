@@ -78,3 +78,12 @@ def test_the_bench_of_the_start_times_each_command_beside_bare_python() -> None:
     assert list(found["results"]) == ["python -c pass", "import numpy", *commands]
     for figures in found["results"].values():
         assert 0 < figures["min"] <= figures["p50"] <= figures["p95"]
+
+
+def test_the_bench_of_mcp_gives_starts_and_recalls_beside_what_they_stand_on() -> None:
+    found = printed("mcp.py")
+    assert list(found["results"]["cold start"]) == ["greeted", "listed", "python", "the sdk"]
+    assert list(found["results"]["recall"]) == ["mount", "stdio", "http"]
+    for figures in found["results"].values():
+        for times in figures.values():
+            assert 0 < times["p50"] <= times["p95"] <= times["max"]

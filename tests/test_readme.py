@@ -14,6 +14,8 @@ from geniuzfs.api.opened import Opened
 from geniuzfs.api.sourced import SourcesOf
 from geniuzfs.claude import COMMANDS
 from geniuzfs.folders.mounts import mount_at
+from geniuzfs.mcp import tools
+from geniuzfs.mcp.clients import CLIENTS
 from tests.surface.messages import Messages
 
 DAY = "2026-11-29"
@@ -148,3 +150,12 @@ def test_every_exit_code_is_in_the_readme() -> None:
     listed = re.search(r"Exit codes: (.*?)\.\n", README, re.DOTALL)
     assert listed is not None
     assert codes == {int(code) for code in re.findall(r"\b(\d+) ", listed[1])}
+
+
+def test_every_tool_and_client_is_in_the_readme() -> None:
+    section = README.partition("\n## MCP\n")[2].partition("\n## ")[0]
+    table = section.partition("| tool |")[2].partition("\n\n")[0]
+    listed = " ".join(re.findall(r"^\| (`[^|]*`) \|", table, re.MULTILINE))
+    assert set(re.findall(r"`(\w+)`", listed)) == {tool.name for tool in tools.ALL}
+    rows = re.findall(r"^\| `([\w-]+)` \| `~/(.*?)` \| `(\w+)` \|", section, re.MULTILINE)
+    assert rows == [(one.name, one.path, one.key) for one in CLIENTS.values()]

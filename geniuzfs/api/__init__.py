@@ -298,11 +298,13 @@ class Geniuz:
         """The folder that is meant (Arranging.meant, which says what it raises), held open. Close
         it before this; where it `owns` this, both are closed by that.
         """
+        self.begin()
+        return self.opened_as(self.arranging.meant(name, here), owns=owns)
+
+    def opened_as(self, meant: Folder, *, owns: bool = False) -> "Opened":
+        """This folder, held open, wherever it is moved. Raises what opening it raises."""
         from geniuzfs.api.connections import Connections
         from geniuzfs.api.opened import Opened
-
-        self.begin()
-        meant = self.arranging.meant(name, here)
 
         def find() -> Folder:
             listed = {folder.identity.id: folder for folder in self.folders()}

@@ -34,6 +34,7 @@ _MODULES = {
     "import": "imports",
     "keep": "keep",
     "learn": "learn",
+    "mcp": "mcp",
     "model": "model",
     "mount": "mount",
     "recall": "recall",

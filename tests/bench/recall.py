@@ -144,8 +144,8 @@ def in_process(path: Path, questions: list[str], count: int) -> dict[str, Any]:
     return {"in process": found, "numpy": percentiles([timed(plain) for _ in range(20)])}
 
 
-def measure(count: int, keep: Path, asked: int) -> dict[str, Any]:
-    """One size. The folder is copied before it is mounted, so that `keep` stays as it was made."""
+def folder(count: int, keep: Path) -> Path:
+    """A folder of so many passages, made in `keep` unless it is there."""
     kept = keep / f"{count}" / "memory.db"
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -155,6 +155,12 @@ def measure(count: int, keep: Path, asked: int) -> dict[str, Any]:
             if sys.stderr.isatty():
                 print(f"\rmaking {done:,} of {count:,}", end="", file=sys.stderr)
         making.rename(kept)
+    return kept
+
+
+def measure(count: int, keep: Path, asked: int) -> dict[str, Any]:
+    """One size. The folder is copied before it is mounted, so that `keep` stays as it was made."""
+    kept = folder(count, keep)
     questions = [question for question, _ in Corpus(2).questions(asked)]
     with tempfile.TemporaryDirectory(prefix="geniuzfs-recall-", dir=keep) as held:
         directory = Path(held)

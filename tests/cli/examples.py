@@ -44,6 +44,10 @@ SUCCEEDS = {
     "import": "import {archive} --as Plans",
     "keep": "keep Tea at four. -p {memory}",
     "learn": "learn --in Work",
+    "mcp install": "mcp install --client codex",
+    "mcp serve": "mcp serve",
+    "mcp status": "mcp status",
+    "mcp uninstall": "mcp uninstall --client codex",
     "model download": "model download paraphrase-multilingual-MiniLM-L12-v2",
     "model list": "model list",
     "model use": "model use {model}",
@@ -88,6 +92,7 @@ class World(NamedTuple):
             "XDG_RUNTIME_DIR": str(self.directory / "no runtime"),
             "DBUS_SESSION_BUS_ADDRESS": "",
             "XDG_CONFIG_HOME": str(self.directory / "config"),
+            "CODEX_HOME": str(self.directory / "codex"),  # an agent's, where nobody has one
         }
 
     def words(self, call: str) -> list[str]:
