@@ -12,7 +12,7 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from geniuzfs.errors import GeniuzError
-from geniuzfs.mcp import filing, remembering, schemas
+from geniuzfs.mcp import earlier, filing, remembering, schemas
 from geniuzfs.mcp.door import Door
 from geniuzfs.mcp.fence import fenced, one_line
 from geniuzfs.mcp.schemas import Arguments, Result
@@ -113,6 +113,13 @@ ALL: tuple[Offered, ...] = (
         filing.edit_file,
         writes=True,
         destroys=True,
+    ),
+    Offered(
+        "history",
+        "The earlier versions of a file, also of one that was deleted, or the text of one of them.",
+        earlier.History,
+        earlier.Versions,
+        earlier.history,
     ),
     Offered(
         "list_files",

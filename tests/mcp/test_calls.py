@@ -92,6 +92,10 @@ def test_every_tool_beside_a_mount_that_is_edited(connect: Connect, mount: Daemo
             assert (await do("folders"))["folders"][0]["name"] == "My memory"
             assert (await do("delete_file", path="/b/plan.md")) == {"deleted": 1}
             assert not (mount.root / "b/plan.md").exists()
+            before = await do("history", path="/b/plan.md")
+            assert before["versions"][-1]["bytes"] == len("We meet\nat five.\n")
+            last = await do("history", path="/b/plan.md", version=before["versions"][-1]["name"])
+            assert last["text"] == "We meet\nat five.\n"
             assert called == {tool.name for tool in (await client.list_tools()).tools}
 
     anyio.run(driven)

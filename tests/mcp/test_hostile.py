@@ -67,6 +67,8 @@ def stored(home: Path) -> tuple[int, int]:
         ("keep", {"text": "x", "gist": LONG}, "characters"),
         ("edit_file", {"path": "/n", "old": "", "new": LONG}, "old: "),
         ("read_file", {"path": "/nothing"}, "/nothing"),
+        ("history", {"path": "/../x"}, "empty, . or .."),
+        ("history", {"path": "/nothing"}, "/nothing has no earlier versions"),
         ("move_file", {"path": "/a/", "to": "/b"}, "/b"),
         ("delete_file", {"path": "/"}, "/"),
         ("list_files", {"prefix": "/../"}, "empty, . or .."),
