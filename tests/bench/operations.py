@@ -130,7 +130,9 @@ def reader(size: int, count: int, uncached: bool) -> Callable[[Many], Step]:
 def creator(sync: bool) -> Callable[[Many], Step]:
     def prepare(_: Many) -> Step:
         body, flags = text(SMALL_BYTES), os.O_CREAT | os.O_EXCL
-        return lambda number: save(f"new-{number}", flags, [marked(number, body)], sync)
+        # Names that were never there: to make a removed file anew brings its history back.
+        first = time.time_ns()
+        return lambda number: save(f"new-{first + number}", flags, [marked(number, body)], sync)
 
     return prepare
 
