@@ -118,10 +118,10 @@ class Generated(Unchanging):
 
     def list_reserved(self, parent_inode: int, start: int, token: ReaddirToken) -> bool:
         """Tell `token` the generated files of a top that come after cookie `start`; theirs
-        are 3 to 7. False when it takes no more.
+        are 3 to 6. False when it takes no more.
         """
         scope = self._places.scope(parent_inode)
-        for cookie, name in enumerate(self._places.names(scope), _DOTS + 1):
+        for cookie, name in enumerate(self._places.listed(scope), _DOTS + 1):
             if start >= cookie or self._places.is_taken(scope, name):
                 continue
             if not self._listed(token, name, self._within(scope, name), cookie):

@@ -48,6 +48,12 @@ class Places:
             return (RECALL, FIND)
         return _TOP if scope.folder is None else _FOLDER
 
+    def listed(self, scope: Scope) -> tuple[bytes, ...]:
+        """Those that a listing tells of. Not the history: whoever walks the tree (`grep -r`, rsync)
+        is to meet what there is now, and not all that it ever said.
+        """
+        return tuple(name for name in self.names(scope) if name != HISTORY)
+
     def volumes(self, scope: Scope) -> list[Volume]:
         """Those that the scope covers."""
         if scope.folder is None:

@@ -165,8 +165,10 @@ def test_removed_files_and_directories_stay_in_history(shared: Daemon, here: Pat
 def test_history_is_in_a_folders_top_alone_and_can_be_walked(shared: Daemon, here: Path) -> None:
     (here / "note.md").write_bytes(b"needle one")
     (here / "note.md").write_bytes(b"needle two")
-    assert ".history" in os.listdir(shared.root)
     assert not (here / ".history").exists()
+    walked = subprocess.run(["grep", "-r", "needle"], cwd=shared.root, capture_output=True)
+    assert walked.stdout == f"{here.name}/note.md:needle two\n".encode()
+    assert ".history" not in os.listdir(shared.root)  # and is there all the same
     for command in (["find", "."], ["du", "-a", "."], ["grep", "-rl", "needle", "."]):
         done = subprocess.run(
             command, cwd=shared.root / ".history", capture_output=True, check=True, text=True

@@ -341,7 +341,7 @@ def test_generated_names_are_listed_at_the_top_alone(tmp_path: Path) -> None:
         folder = daemon.root / "My memory"
         (folder / "drafts").mkdir()
         assert set(os.listdir(daemon.root)) == {*listed, "My memory"}
-        assert set(os.listdir(folder)) == {*listed, ".history", "drafts"}
+        assert set(os.listdir(folder)) == {*listed, "drafts"}
         assert os.listdir(folder / "drafts") == []
         assert os.listdir(folder / ".recall") == os.listdir(daemon.root / ".find") == []
         assert (folder / "drafts" / ".find").is_dir()
@@ -580,7 +580,7 @@ def test_a_name_that_another_program_has_given_is_reached_and_can_be_removed(
             tree.create(txn, ROOT, b".status", tree.New(0o100644, 0, 0), 1)
         database.close()
         wait_until(lambda: os.stat(daemon.root / ".status").st_ino < 1 << 52)
-        names = [".find", ".history", ".memories", ".recall", ".status"]
+        names = [".find", ".memories", ".recall", ".status"]
         assert sorted(os.listdir(daemon.root)) == names
         (daemon.root / ".status").write_text("mine\n")
         (daemon.root / ".status").rename(daemon.root / "mine")
