@@ -75,6 +75,14 @@ def attributes(path: bytes) -> dict[bytes, bytes]:
     return found
 
 
+def attribute(path: bytes, name: bytes) -> bytes | None:
+    """One of them, listed or not; None where there is none."""
+    try:
+        return os.getxattr(path, name)
+    except OSError:
+        return None
+
+
 def read(path: bytes, limit: int) -> Content:
     """The bytes of the regular file at `path`. Raises FileTooLarge for more than `limit`, holes not
     counted, Unreadable when that is no file or does not hold still, and NotFound.

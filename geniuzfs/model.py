@@ -31,6 +31,9 @@ HISTORY = b".history"
 RESERVED = frozenset((RECALL, FIND, STATUS, MEMORIES, HISTORY))
 """Names of what is generated: nothing else is given them, in any directory."""
 
+FOLDER_ATTRIBUTE = b"user.geniuz.folder"
+"""Of anything in a folder, where it is mounted: the folder's UUID."""
+
 
 class Inode(NamedTuple):
     """One file as stat(2) sees it. A named tuple since one is made a request:

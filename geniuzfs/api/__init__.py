@@ -56,7 +56,7 @@ class Geniuz:
         self._embedder = embedder
         self.arranging = Arranging(config, clock)
         self.copies = Copies(config, clock, self.arranging)
-        self.histories = Histories(self.arranging, self._open_patiently, clock)
+        self.histories = Histories(self.arranging, config.home, self._open_patiently, clock)
         self._by_id: dict[FolderId, Folder] = {}
         self._asks: Asking | None = None
         self._making = Lock()

@@ -68,7 +68,8 @@ class Forgetting:
         """
         folder, within = placing.place(self._arranging, self._home, path, name, here)
         with closing(self._open(folder)) as database:
-            return folder, within, forgetting.beneath(database.view, _bytes(within))
+            found = forgetting.beneath(database.view, within)
+            return folder, within.decode("utf-8", "surrogateescape"), found
 
     def file(self, folder: Folder, path: str) -> Forgotten:
         """Forget what stands at `path`, relative to the folder's top. Raises NotFound and

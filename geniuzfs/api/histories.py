@@ -6,10 +6,12 @@ none. Refuses: to put a removed file where another is now.
 """
 
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from geniuzfs.api import placing
 from geniuzfs.api.arranging import Arranging
 from geniuzfs.errors import NotFound, UsageError
 from geniuzfs.folders.registry import Folder
@@ -41,12 +43,15 @@ class Undone(NamedTuple):
 
 
 class Histories:
-    """The use cases. `name` and `here` say which folder: see Arranging.meant."""
+    """The use cases, on the data directory `home`. `name` and `here` say which folder, and with
+    `path` which file: see Arranging.meant and api.placing.
+    """
 
     def __init__(
-        self, arranging: Arranging, open_: Callable[[Folder], Database], clock: Clock
+        self, arranging: Arranging, home: Path, open_: Callable[[Folder], Database], clock: Clock
     ) -> None:
         self._arranging = arranging
+        self._home = home
         self._open = open_
         self._clock = clock
 
@@ -63,12 +68,8 @@ class Histories:
         """The versions of the file at `path`, or that was there, the oldest first. Raises NotFound
         where there are none.
         """
-        database = self._opened(name, here)
-        try:
-            with database.snapshot() as view:
-                return _versions(view, _inner(path))
-        finally:
-            database.close()
+        with self._placed(name, path, here) as (database, inner), database.snapshot() as view:
+            return _versions(view, inner)
 
     def texts(
         self, name: str | None, path: str, asked: tuple[str, ...], here: Path | None
@@ -76,30 +77,19 @@ class Histories:
         """Two contents to compare, each with what it is called: the two that are asked for; one and
         what is there now; the last version and what is there now. Raises NotFound and UsageError.
         """
-        inner = _inner(path)
-        database = self._opened(name, here)
-        try:
-            with database.snapshot() as view:
-                known = _versions(view, inner)
-                chosen = [_chosen(known, text) for text in asked] or [known[-1]]
-                found = [
-                    (each.name, b"".join(versions.read(view, each.version))) for each in chosen
-                ]
-                return found if len(found) > 1 else [*found, ("now", _now(view, inner))]
-        finally:
-            database.close()
+        with self._placed(name, path, here) as (database, inner), database.snapshot() as view:
+            known = _versions(view, inner)
+            chosen = [_chosen(known, text) for text in asked] or [known[-1]]
+            found = [(each.name, b"".join(versions.read(view, each.version))) for each in chosen]
+            return found if len(found) > 1 else [*found, ("now", _now(view, inner))]
 
     def undo(self, name: str | None, path: str, to: str | None, here: Path | None) -> list[Undone]:
         """Give the file at `path` the content that it had before its last save, or that of version
         `to`; bring a removed file back; of a directory, what was last removed beneath it, in one
         go. Raises NotFound where there is nothing to bring back.
         """
-        inner, database = _inner(path), self._opened(name, here)
-        try:
-            with database.txn() as txn:
-                return self._undo(txn, inner, to)
-        finally:
-            database.close()
+        with self._placed(name, path, here) as (database, inner), database.txn() as txn:
+            return self._undo(txn, inner, to)
 
     def kept(self, name: str | None, here: Path | None) -> Kept:
         """For how long the folder keeps what is replaced."""
@@ -129,6 +119,14 @@ class Histories:
 
     def _opened(self, name: str | None, here: Path | None) -> Database:
         return self._open(self._arranging.meant(name, here))
+
+    @contextmanager
+    def _placed(
+        self, name: str | None, path: str, here: Path | None
+    ) -> Iterator[tuple[Database, bytes]]:
+        folder, inner = placing.place(self._arranging, self._home, path, name, here)
+        with closing(self._open(folder)) as database:
+            yield database, inner
 
     def _undo(self, txn: Txn, path: bytes, to: str | None) -> list[Undone]:
         number = paths.find(txn, path)
@@ -218,15 +216,6 @@ def _now(view: View, path: bytes) -> bytes:
     if found is None or not stat.S_ISREG(found.mode):
         return b""
     return content.read(view, found.number).ljust(found.size, b"\0")
-
-
-def _inner(path: str) -> bytes:
-    """A path from a folder's top. Raises UsageError for one that leads out of it."""
-    parts = [part for part in path.encode("utf-8", "surrogateescape").split(b"/") if part]
-    parts = [part for part in parts if part != b"."]
-    if b".." in parts:
-        raise UsageError(f"{path} leads out of the folder")
-    return b"/".join(parts)
 
 
 def _told(path: bytes) -> str:

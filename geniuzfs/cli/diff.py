@@ -5,14 +5,13 @@ import difflib
 import click
 
 from geniuzfs import runtime
-from geniuzfs.cli import cli, here, output
-from geniuzfs.cli.inside import inside
+from geniuzfs.cli import cli, here, naming, output
 
 
 @cli.command()
 @click.argument("path")
 @click.argument("versions", nargs=-1, metavar="[VERSION [OTHER]]")
-@click.option("--in", "name", metavar="NAME", help="In this folder; PATH is counted from its top.")
+@naming.in_folder("In this folder; PATH is counted from its top.")
 @output.as_json
 def diff(path: str, versions: tuple[str, ...], name: str | None, as_json: bool) -> None:
     """Compare a version of a file with what is there now, or with another.
@@ -22,8 +21,7 @@ def diff(path: str, versions: tuple[str, ...], name: str | None, as_json: bool) 
     if len(versions) > 2:
         raise click.UsageError("two versions can be compared, not more")
     geniuz = runtime.geniuz()
-    where = inside(geniuz, name, path)
-    (one, old), (other, new) = geniuz.histories.texts(where.folder, where.path, versions, here())
+    (one, old), (other, new) = geniuz.histories.texts(name, path, versions, here())
     lines = _lines(old, new, one, other)
     if as_json:
         output.tell_json({"from": one, "to": other, "same": old == new, "diff": lines})

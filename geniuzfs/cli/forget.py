@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @cli.command()
 @click.argument("path", required=False)
 @click.option("--memory", "id_", metavar="ID", help="A kept memory: its address, or its ID.")
-@naming.in_folder("In this folder.")
+@naming.in_folder("In this folder; PATH is counted from its top.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @output.as_json
 def forget(path: str | None, id_: str | None, name: str | None, yes: bool, as_json: bool) -> None:

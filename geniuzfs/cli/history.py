@@ -8,8 +8,7 @@ import click
 from geniuzfs import runtime
 from geniuzfs.api import Geniuz
 from geniuzfs.api.histories import Named
-from geniuzfs.cli import cli, here, output
-from geniuzfs.cli.inside import inside
+from geniuzfs.cli import cli, here, naming, output
 from geniuzfs.errors import UsageError
 
 _LATELY = 50
@@ -17,7 +16,7 @@ _LATELY = 50
 
 @cli.command()
 @click.argument("path", required=False)
-@click.option("--in", "name", metavar="NAME", help="In this folder; PATH is counted from its top.")
+@naming.in_folder("In this folder; PATH is counted from its top.")
 @click.option("--keep-days", type=float, metavar="N", help="Keep versions for N days; 0: none.")
 @click.option("--keep-bytes", type=int, metavar="N", help="Keep at most N bytes of them.")
 @output.as_json
@@ -42,8 +41,7 @@ def history(
     if path is None:
         _tell_changed(geniuz, name, as_json)
     else:
-        where = inside(geniuz, name, path)
-        _tell_versions(geniuz.histories.of(where.folder, where.path, here()), as_json)
+        _tell_versions(geniuz.histories.of(name, path, here()), as_json)
 
 
 def _tell_versions(known: list[Named], as_json: bool) -> None:

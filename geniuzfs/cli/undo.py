@@ -4,14 +4,13 @@ import click
 
 from geniuzfs import runtime
 from geniuzfs.api.histories import Undone
-from geniuzfs.cli import cli, here, output
-from geniuzfs.cli.inside import inside
+from geniuzfs.cli import cli, here, naming, output
 
 
 @cli.command()
 @click.argument("path")
 @click.option("--to", metavar="VERSION", help="Bring this version back: its name or its beginning.")
-@click.option("--in", "name", metavar="NAME", help="In this folder; PATH is counted from its top.")
+@naming.in_folder("In this folder; PATH is counted from its top.")
 @output.as_json
 def undo(path: str, to: str | None, name: str | None, as_json: bool) -> None:
     """Bring back what a file was before its last save, or a file that was removed.
@@ -20,8 +19,7 @@ def undo(path: str, to: str | None, name: str | None, as_json: bool) -> None:
     becomes a version, so "undo" again undoes this.
     """
     geniuz = runtime.geniuz()
-    where = inside(geniuz, name, path)
-    done = geniuz.histories.undo(where.folder, where.path, to, here())
+    done = geniuz.histories.undo(name, path, to, here())
     if as_json:
         output.tell_json({"undone": [one._asdict() for one in done]})
         return

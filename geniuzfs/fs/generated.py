@@ -53,13 +53,10 @@ from geniuzfs.fs.virtual import (
     Virtuals,
     shown,
 )
-from geniuzfs.model import Scope
+from geniuzfs.model import FOLDER_ATTRIBUTE, Scope
 
 STATE = b"user.geniuz.state"
-FOLDER = b"user.geniuz.folder"
-"""Of anything in a folder: the folder's UUID."""
-
-ATTRIBUTES = frozenset((STATE, FOLDER, os.fsencode(COUNTERS)))
+ATTRIBUTES = frozenset((STATE, FOLDER_ATTRIBUTE, os.fsencode(COUNTERS)))
 """Not listed: `cp -a` and `rsync -X` would try to set them on the copy."""
 
 ASK = b"ask"
@@ -181,10 +178,10 @@ class Generated(Unchanging):
         xattrs.check_name(name)
         if name == os.fsencode(COUNTERS) and inode == pyfuse3.ROOT_INODE:
             return self._recalling.counters()
-        if name not in (STATE, FOLDER) or inode >= VIRTUAL or self._places.is_top(inode):
+        if name not in (STATE, FOLDER_ATTRIBUTE) or inode >= VIRTUAL or self._places.is_top(inode):
             raise NoSuchAttribute("nothing here")
         node = self._nodes[inode]
-        if name == FOLDER:
+        if name == FOLDER_ATTRIBUTE:
             return node.volume.folder.encode()
         if node.gone or not stat.S_ISREG(self._nodes.shown(node).st_mode):
             raise NoSuchAttribute("only a file that has a name is learned")
