@@ -38,7 +38,8 @@ _log = logging.getLogger(__name__)
 
 class Forgotten(NamedTuple):
     """What is gone; `passages`: texts that nothing else says; `apart`: near files that may hold
-    some of it still.
+    some of it still; `removed`: files that had been removed before, and of which the history had
+    earlier versions.
     """
 
     folder: Folder
@@ -47,6 +48,7 @@ class Forgotten(NamedTuple):
     memories: int
     passages: int
     apart: list[Path]
+    removed: int = 0
 
 
 class Forgetting:
@@ -64,7 +66,7 @@ class Forgetting:
         self, path: str, name: str | None, *, here: Path | None = None
     ) -> tuple[Folder, str, Beneath]:
         """What `path`, in a mount or from the top of the folder that is meant, names: its folder,
-        its path there, and what stands at it. Raises NotFound and UsageError.
+        its path there, and what stands or stood at it. Raises NotFound and UsageError.
         """
         folder, within = placing.place(self._arranging, self._home, path, name, here)
         with closing(self._open(folder)) as database:
@@ -72,8 +74,8 @@ class Forgetting:
             return folder, within.decode("utf-8", "surrogateescape"), found
 
     def file(self, folder: Folder, path: str) -> Forgotten:
-        """Forget what stands at `path`, relative to the folder's top. Raises NotFound and
-        UsageError, with nothing changed, Busy and StoreFull.
+        """Forget what stands at `path`, relative to the folder's top, and what stood there: its
+        history goes too. Raises NotFound and UsageError, with nothing changed, Busy and StoreFull.
         """
         with closing(self._open(folder)) as database:
             database.overwrite_deleted()
@@ -83,7 +85,8 @@ class Forgetting:
                 forgetting.files(txn, found, self._now_ns())
                 passages = before - counts.counts(txn).passages
             self._erase(database)
-        return Forgotten(folder, found.files, found.directories, 0, passages, apart(folder))
+        gone = (found.files, found.directories, 0, passages)
+        return Forgotten(folder, *gone, apart(folder), len(found.removed))
 
     def memory(self, held: Held) -> Forgotten:
         """Forget a kept memory. What continued it continues what it continued. Raises Busy and

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 def forget(path: str | None, id_: str | None, name: str | None, yes: bool, as_json: bool) -> None:
     """Erase a file, a directory or a kept memory for good.
 
-    PATH is one in a mount, or from the top of the folder that is meant. Gone are its bytes, its
-    names (all of them, where it has several), what was learned from it and nothing else says, and
-    what earlier saves have left in the database and its log. Backups, archives and copies that
-    were made before are not touched.
+    PATH is one in a mount, or from the top of the folder that is meant; it may be removed already,
+    with earlier versions that are kept. Gone are its bytes, its names (all of them, where it has
+    several), its history, what was learned from it and nothing else says, and what earlier saves
+    have left in the database and its log. Backups, archives and copies that were made before are
+    not touched.
 
     Without PATH and --memory it erases what an earlier "forget" was kept from erasing.
     """
@@ -41,7 +42,7 @@ def forget(path: str | None, id_: str | None, name: str | None, yes: bool, as_js
         _tell(geniuz.forgetting.memory(held), held.address, as_json)
     elif path is not None:
         folder, within, found = geniuz.forgetting.find(path, name, here=here())
-        counted = _counted(found.files, found.directories)
+        counted = _counted(found.files, found.directories, len(found.removed))
         _ask(f"{within} of {folder.name!r} ({counted})", yes)
         _tell(geniuz.forgetting.file(folder, within), within, as_json)
 
@@ -69,20 +70,23 @@ def _tell(gone: "Forgotten", what: str, as_json: bool) -> None:
     apart = [str(path) for path in gone.apart]
     if as_json:
         told = {"folder": gone.folder.name, "forgotten": what, "files": gone.files}
-        told |= {"directories": gone.directories, "memories": gone.memories}
+        told |= {"removed_before": gone.removed, "directories": gone.directories}
+        told |= {"memories": gone.memories}
         output.tell_json({**told, "passages": gone.passages, "not_touched": apart})
         return
-    counted = "1 memory" if gone.memories else _counted(gone.files, gone.directories)
+    counted = "1 memory" if gone.memories else _counted(gone.files, gone.directories, gone.removed)
     output.tell(f"erased: {what} ({counted}, {_number(gone.passages, 'passage')} of it alone)")
     output.tell("backups and copies that were made before may still hold it")
     for each in apart:
         output.tell(f"not touched: {each}")
 
 
-def _counted(files: int, directories: int) -> str:
-    counted = [_number(files, "file")]
+def _counted(files: int, directories: int, removed: int) -> str:
+    counted = [_number(files, "file")] if files or directories or not removed else []
     if directories:
         counted.append(f"{directories} director{'y' if directories == 1 else 'ies'}")
+    if removed:
+        counted.append(f"{_number(removed, 'file')} removed before")
     return ", ".join(counted)
 
 

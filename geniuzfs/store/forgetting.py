@@ -18,9 +18,20 @@ from typing import NamedTuple
 
 from geniuzfs.errors import NotFound, UsageError
 from geniuzfs.model import ROOT, InodeNumber, Memory, MemoryId
-from geniuzfs.store import memories, meta, paths, postings, retention, tree, vectors
+from geniuzfs.store import (
+    histories,
+    memories,
+    meta,
+    paths,
+    postings,
+    retention,
+    tree,
+    vectors,
+    whole,
+)
 from geniuzfs.store.connection import Database
 from geniuzfs.store.transactions import Txn, View
+from geniuzfs.store.versions import LineageId
 
 _MARK = "forgetting"
 """In `_meta`, with the time: something was forgotten, and may still lie about in the file."""
@@ -32,33 +43,39 @@ _TIME = "%Y-%m-%d %H:%M:%S"
 
 
 class Beneath(NamedTuple):
-    """What stands at a path, with all beneath it."""
+    """What stands at a path, with all beneath it; `removed`: the histories of files that stood
+    there or beneath.
+    """
 
     numbers: list[InodeNumber]
+    removed: list[LineageId]
     files: int
     directories: int
 
 
 def beneath(view: View, path: bytes) -> Beneath:
-    """What forgetting `path`, relative to the folder's top, takes. Raises NotFound, and UsageError
-    for the top itself.
+    """What forgetting `path`, relative to the folder's top, takes. Raises NotFound where nothing
+    is and nothing was, and UsageError for the top itself.
     """
     number = paths.find(view, path)
-    if number is None:
-        raise NotFound(f"there is nothing at {path.decode('utf-8', 'replace')!r}")
     if number == ROOT:
         raise UsageError("that is the whole folder: name what is in it, or remove the folder")
-    numbers = paths.all_beneath(view, number)
+    removed = histories.ended_beneath(view, b"/".join(whole.parts(path)))
+    if number is None and not removed:
+        raise NotFound(f"there is nothing at {path.decode('utf-8', 'replace')!r}")
+    numbers = [] if number is None else paths.all_beneath(view, number)
     found = (tree.inode(view, each) for each in numbers)
     directories = sum(each is not None and stat.S_ISDIR(each.mode) for each in found)
-    return Beneath(numbers, len(numbers) - directories, directories)
+    return Beneath(numbers, removed, len(numbers) - directories, directories)
 
 
 def files(txn: Txn, found: Beneath, now_ns: int) -> None:
-    """Remove what was found, with every name that it has, its history and that of what ended there,
-    and all that was learned of it alone.
+    """Remove what was found, with every name that it has, its history and that of what was removed
+    there before, and all that was learned of it alone.
     """
     retention.erase_of(txn, found.numbers)
+    for lineage in found.removed:
+        retention.erase(txn, lineage)
     tree.remove_all(txn, found.numbers, now_ns)
     meta.put(txn, _MARK, _told(now_ns))
 

@@ -5,11 +5,12 @@ waits for long; a version goes whole, and no other changes by it. Refuses: to ta
 is now.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from geniuzfs.errors import UsageError
 from geniuzfs.model import InodeNumber
-from geniuzfs.store import histories, meta, paths
+from geniuzfs.store import meta
 from geniuzfs.store.transactions import Txn, View
 from geniuzfs.store.versions import LineageId
 
@@ -106,30 +107,10 @@ def erase(txn: Txn, lineage: LineageId) -> None:
     txn.run("DELETE FROM lineages WHERE id = ?", (lineage,))
 
 
-def erase_at(txn: Txn, path: bytes) -> int:
-    """Remove the history of what is at a path, and of all that ended there or beneath; how many."""
-    found = {
-        *histories.lineages(txn, path),
-        *(one.lineage for one in histories.summaries(txn) if _is_within(one.path, path)),
-    }
-    for lineage in found:
-        erase(txn, lineage)
-    return len(found)
-
-
-def erase_of(txn: Txn, numbers: list[InodeNumber]) -> None:
-    """Remove the histories of what has these numbers, of which the first is above the others, and
-    of all that ended where that is or beneath.
-    """
+def erase_of(txn: Txn, numbers: Sequence[InodeNumber]) -> None:
+    """The same for the histories of what has these numbers."""
     for number in numbers:
         txn.run("DELETE FROM lineages WHERE inode = ?", (number,))
-    path = paths.path(txn, numbers[0]) if numbers else None
-    if path:
-        erase_at(txn, path)
-
-
-def _is_within(path: bytes, above: bytes) -> bool:
-    return not above or path == above or path.startswith(above + b"/")
 
 
 def _oldest(view: View, before_ns: int) -> list[_Going]:

@@ -79,6 +79,23 @@ def test_what_is_forgotten_is_gone_at_once_everywhere_while_others_write_and_lea
     assert not [word for word in words if word in backup.read_bytes()]
 
 
+def test_a_removed_file_is_forgotten_with_its_history(mount: Learned) -> None:
+    plans = mount.root / "quillemont-plans"
+    plans.mkdir()
+    for text in (f"{SECRET}\n", "Later.\n"):
+        (plans / "ransom.md").write_text(text)
+    (plans / "ransom.md").unlink()
+    plans.rmdir()
+    assert b"quillemont-plans" in raw(mount)
+    past = mount.root / ".history" / "quillemont-plans" / "ransom.md"
+    assert len(listed(past)) == 2
+    said = mount.cli("forget", str(plans), "--yes")
+    assert said.startswith("erased: quillemont-plans (1 file removed before, 0 passages of it")
+    words = (b"Xylographer", b"quillemont-plans", b"ransom.md")
+    assert not [word for word in words if word in raw(mount)]
+    wait_until(lambda: not past.exists(), 2)
+
+
 def test_an_open_file_keeps_its_bytes_and_saving_it_brings_nothing_back(mount: Learned) -> None:
     note = mount.root / "open.md"
     note.write_text("Oberonian drafts.\n")

@@ -13,7 +13,9 @@ from geniuzfs.store import (
     check,
     embeddings,
     forgetting,
+    histories,
     memories,
+    paths,
     postings,
     schema,
     tree,
@@ -23,7 +25,7 @@ from geniuzfs.store import (
 from geniuzfs.store.connection import Database
 from geniuzfs.store.terms import terms
 from tests.embed.fake import FakeEmbedder
-from tests.notes import Asker, learn, rename, taught, write
+from tests.notes import Asker, learn, remove, rename, taught, write
 from tests.store.erased import at_once, raw, traces
 
 NOW = 1_700_000_000_000_000_000
@@ -122,6 +124,60 @@ def test_a_directory_goes_with_all_beneath_it_and_every_name_of_a_file(folder: D
     forget(folder, "dir")
     assert folder.view.rows("SELECT name FROM entries") == [(b"kept.md",)]
     assert folder.view.row("SELECT nlink, mtime_ns FROM inodes WHERE number = 1") == (2, NOW)
+
+
+def test_what_only_earlier_versions_held_goes_with_the_file(
+    folder: Database, tmp_path: Path
+) -> None:
+    note = write(folder, "plan.md", SECRET)
+    write(folder, "plan.md", "Nothing is left of it.")
+    write(folder, "kept.md", "Zanzibarian draft.")
+    write(folder, "kept.md", "Zanzibarian end.")
+    rename(folder, "plan.md", "moved.md")
+    assert SECRET.encode() in raw(tmp_path)
+    forget(folder, "moved.md")
+    assert SECRET.encode() not in raw(tmp_path)
+    assert b"moved.md" not in raw(tmp_path)
+    assert folder.view.row("SELECT count(*) FROM lineages WHERE inode = ?", (note,)) == (0,)
+    assert b"Zanzibarian draft." in raw(tmp_path)
+
+
+def test_of_what_is_removed_already_every_version_and_name_goes(
+    folder: Database, tmp_path: Path
+) -> None:
+    write(folder, "quillemont/deep/ransom.md", SECRET)
+    write(folder, "quillemont/deep/ransom.md", "Later.")
+    write(folder, "quillemont/bare.md", "A bare one.")
+    write(folder, "kept.md", "kept")
+    learn(folder)
+    for path in ("quillemont/deep/ransom.md", "quillemont/bare.md", "kept.md"):
+        remove(folder, path)
+    with folder.txn() as txn:
+        deep = paths.find(txn, b"quillemont/deep")
+        assert deep is not None
+        tree.remove(txn, tree.parent_of(txn, deep), b"deep", NOW, directory=True)
+        tree.remove(txn, ROOT, b"quillemont", NOW, directory=True)
+        txn.run("DELETE FROM versions WHERE size = 11")  # it expired, its name is there still
+    sought = (SECRET.encode(), b"Later.", b"ransom.md", b"quillemont/deep", b"bare.md")
+    assert all(each in raw(tmp_path) for each in sought)
+    found = forgetting.beneath(folder.view, b"/quillemont/")
+    assert (len(found.removed), found.files, found.directories) == (2, 0, 0)
+    forget(folder, "/quillemont/")
+    assert not [each for each in sought if each in raw(tmp_path)]
+    assert len(histories.at(folder.view, b"kept.md")) == 1
+    with pytest.raises(NotFound):
+        forget(folder, "quillemont")
+
+
+def test_what_stood_beneath_a_directory_that_is_there_goes_with_it(
+    folder: Database, tmp_path: Path
+) -> None:
+    write(folder, "dir/secret.md", SECRET)
+    remove(folder, "dir/secret.md")
+    write(folder, "dir/there.md", SHARED)
+    forget(folder, "dir")
+    assert SECRET.encode() not in raw(tmp_path)
+    assert b"secret.md" not in raw(tmp_path)
 
 
 def test_nothing_at_a_path_and_the_top_are_refused(folder: Database) -> None:

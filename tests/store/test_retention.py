@@ -123,11 +123,16 @@ def test_erase_takes_every_version_and_nothing_else(files: Files) -> None:
         files.save(path, b"two")
     files.remove("dir/b")
     with files.database.txn() as txn:
-        assert retention.erase_at(txn, b"dir") == 2
-    assert files.kept("dir/a") == files.kept("dir/b") == []
-    assert files.kept("note.md") == [b"one"]
+        (ended,) = histories.ended_beneath(txn, b"dir")
+        assert (
+            histories.ended_beneath(txn, b"dir/b") == histories.ended_beneath(txn, b"") == [ended]
+        )
+        assert histories.ended_beneath(txn, b"di") == histories.ended_beneath(txn, b"dir/a") == []
+        retention.erase(txn, ended)
+    assert files.kept("dir/b") == []
+    assert (files.kept("dir/a"), files.kept("note.md")) == ([b"one"], [b"one"])
     with files.database.txn() as txn:
-        assert retention.erase_at(txn, b"note.md") == 1
+        retention.erase_of(txn, [files.number("dir/a"), files.number("note.md")])
     assert files.database.view.row("SELECT count(*) FROM version_pieces") == (0,)
 
 
