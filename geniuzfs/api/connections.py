@@ -60,12 +60,13 @@ class Connections:
 
         return wherever(self._look, read)
 
-    def write(self, work: Callable[[Txn], T]) -> T:
+    def write(self, work: Callable[[Txn], T], *, overwriting: bool = False) -> T:
         """Do `work` in one transaction, all or nothing. Where the folder was moved meanwhile it is
-        done again there, so it must change nothing else. Raises Busy, and as `read`.
+        done again there, so it must change nothing else. `overwriting`: zeros take the place of
+        what it deletes. Raises Busy, and as `read`.
         """
         with self._writing:
-            return wherever(self._look, lambda _: self._write(work))
+            return wherever(self._look, lambda _: self._write(work, overwriting))
 
     def close(self) -> None:
         """Close all of them; those that are in use when they are given back."""
@@ -75,8 +76,10 @@ class Connections:
         for database in idle:
             database.close()
 
-    def _write(self, work: Callable[[Txn], T]) -> T:
+    def _write(self, work: Callable[[Txn], T], overwriting: bool) -> T:
         with self._one() as database:
+            if overwriting:
+                database.overwrite_deleted()
             with database.txn() as txn:
                 done = work(txn)
             if database.wal_pages > LOG_PAGES:

@@ -32,7 +32,7 @@ from geniuzfs.errors import (
 )
 from geniuzfs.model import Inode, InodeNumber
 from geniuzfs.ports import Clock
-from geniuzfs.store import content, paths, tree, whole
+from geniuzfs.store import content, histories, paths, retention, tree, whole
 from geniuzfs.store import labels as labelled
 from geniuzfs.store.transactions import Txn, View
 from geniuzfs.store.whole import Maker
@@ -146,8 +146,10 @@ class Files:
         return self._connections.write(move)
 
     def delete(self, path: str, *, if_version: str | None = None) -> int:
-        """Forget the file at once: its text, and what only it taught; 1. Raises NotFound, and
-        Changed where it is not that version any more.
+        """Forget the file: its text, its history, that of what was removed at its path, and what
+        only it taught are gone for every reader at once; 1. What is freed is overwritten, but for
+        copies in the index and in the log, which `geniuzfs forget` overwrites too. Raises
+        NotFound, and Changed where it is not that version any more.
         """
         wanted, supposed = requests.path(path), requests.version(if_version)
 
@@ -156,14 +158,20 @@ class Files:
             _check_version(txn, wanted, supposed)
             return self._forget(txn, [wanted])
 
-        return self._connections.write(delete)
+        return self._connections.write(delete, overwriting=True)
 
     def delete_prefix(self, prefix: str) -> int:
-        """Forget every file whose path begins so, as `list` finds them; how many: perhaps 0."""
+        """Forget every file whose path begins so, as `list` finds them, and the history of what was
+        removed there; how many files: perhaps 0.
+        """
         begins = requests.prefix(prefix)
-        return self._connections.write(
-            lambda txn: self._forget(txn, [path for path, _ in named(txn, begins)[0]])
-        )
+
+        def delete(txn: Txn) -> int:
+            for lineage in histories.ended(txn, begins[1:].encode()):
+                retention.erase(txn, lineage)
+            return self._forget(txn, [path for path, _ in named(txn, begins)[0]])
+
+        return self._connections.write(delete, overwriting=True)
 
     def _put(self, txn: Txn, path: str, data: bytes, labels: Mapping[str, str] | None) -> Put:
         if len(data) > self._config.content_limit:
@@ -211,14 +219,16 @@ class Files:
         whole.prune(txn, parts(source.rpartition("/")[0]), maker.now_ns)
 
     def _forget(self, txn: Txn, wanted: Sequence[str]) -> int:
-        """Remove files; their labels, and what only they taught, go with them by trigger."""
+        """Remove files and their history; labels, and what only they taught, go by trigger."""
         now_ns = self._clock.now_ns()
         for path in wanted:
             *above, name = parts(path)
             parent = whole.at(txn, above)
             if parent is None:
                 raise NotFound(f"there is no file at {path}")
-            tree.remove(txn, parent.number, name, now_ns, directory=False)
+            tree.remove(txn, parent.number, name, now_ns, directory=False, keep=False)
+            for lineage in histories.lineages(txn, b"/".join([*above, name])):
+                retention.erase(txn, lineage)
         for directory in {path.rpartition("/")[0] for path in wanted}:
             whole.prune(txn, parts(directory), now_ns)
         return len(wanted)

@@ -48,7 +48,10 @@ class SourcesOf:
         id_ = MemoryId(external_id.removeprefix(MEMORY))
         if self._connections.read(lambda view: memories.memory(view, id_)) is None:
             raise NotFound(f"there is no source {external_id[:60]}")
-        raise UsageError("a kept memory stays: keep another that says what has changed")
+        raise UsageError(
+            "a kept memory stays: keep another that says what has changed; what must not be there"
+            " at all is erased by geniuzfs forget --memory alone"
+        )
 
 
 def _page(view: View, most: int, after: str) -> Sources:

@@ -60,7 +60,7 @@ def beneath(view: View, path: bytes) -> Beneath:
     number = paths.find(view, path)
     if number == ROOT:
         raise UsageError("that is the whole folder: name what is in it, or remove the folder")
-    removed = histories.ended_beneath(view, b"/".join(whole.parts(path)))
+    removed = histories.ended(view, b"".join(name + b"/" for name in whole.parts(path)))
     if number is None and not removed:
         raise NotFound(f"there is nothing at {path.decode('utf-8', 'replace')!r}")
     numbers = [] if number is None else paths.all_beneath(view, number)

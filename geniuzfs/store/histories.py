@@ -138,14 +138,15 @@ def removed_beneath(view: View, directory: bytes) -> list[Summary]:
     return list(known.values())
 
 
-def ended_beneath(view: View, path: bytes) -> list[LineageId]:
-    """The histories that ended at `path` or beneath, those too of which no version is left."""
+def ended(view: View, prefix: bytes) -> list[LineageId]:
+    """The histories that ended at a path that begins so, with a slash behind each name; those too
+    of which no version is left.
+    """
     rows = view.rows(
         "SELECT id, parent, directory, name FROM lineages WHERE inode IS NULL AND name IS NOT NULL"
     )
     found = ((LineageId(id_), _ended(view, *place)) for id_, *place in rows)
-    within = path + b"/" if path else b""
-    return [id_ for id_, at in found if at is not None and (at + b"/").startswith(within)]
+    return [id_ for id_, at in found if at is not None and (at + b"/").startswith(prefix)]
 
 
 def _ended(view: View, parent: int | None, directory: bytes | None, name: bytes) -> bytes | None:

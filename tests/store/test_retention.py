@@ -123,11 +123,9 @@ def test_erase_takes_every_version_and_nothing_else(files: Files) -> None:
         files.save(path, b"two")
     files.remove("dir/b")
     with files.database.txn() as txn:
-        (ended,) = histories.ended_beneath(txn, b"dir")
-        assert (
-            histories.ended_beneath(txn, b"dir/b") == histories.ended_beneath(txn, b"") == [ended]
-        )
-        assert histories.ended_beneath(txn, b"di") == histories.ended_beneath(txn, b"dir/a") == []
+        (ended,) = histories.ended(txn, b"dir/")
+        assert histories.ended(txn, b"dir/b/") == histories.ended(txn, b"") == [ended]
+        assert histories.ended(txn, b"note.md/") == histories.ended(txn, b"dir/a/") == []
         retention.erase(txn, ended)
     assert files.kept("dir/b") == []
     assert (files.kept("dir/a"), files.kept("note.md")) == ([b"one"], [b"one"])

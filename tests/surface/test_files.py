@@ -11,7 +11,7 @@ from geniuzfs.api import Geniuz
 from geniuzfs.api.opened import Opened
 from geniuzfs.errors import FileTooLarge
 from geniuzfs.model import ROOT, InodeNumber
-from geniuzfs.store import content, paths, tree, xattrs
+from geniuzfs.store import content, paths, tree, whole, xattrs
 from geniuzfs.store.connection import Database
 from geniuzfs.store.whole import Maker, make_directories
 from tests.embed.fake import FakeEmbedder
@@ -444,6 +444,47 @@ def test_deleting_forgets_what_only_that_file_taught(mem: Opened) -> None:
     other = database(mem)
     for table in ("inodes WHERE number > 1", "contents", "xattrs", "passages", "sources", "due"):
         assert other.view.row(f"SELECT count(*) FROM {table}") == (0,)
+    other.close()
+
+
+def test_what_is_deleted_is_gone_from_history_and_overwritten(mem: Opened) -> None:
+    secrets = ("Xylographer Quillemont.", "Zanzibarian draft.", "Oberonian end.", "Removed before.")
+    for text in secrets[:3]:
+        mem.files.put("/secret/plan.md", text)
+    other = database(mem)
+    with other.txn() as txn:
+        place = whole.at(txn, [b"secret"])
+        assert place is not None
+        tree.remove(txn, place.number, b"plan.md", 3, directory=False)  # as rm in a mount
+    other.close()
+    mem.files.put("/secret/plan.md", secrets[3])
+    mem.files.put("/kept.md", "one")
+    mem.files.put("/kept.md", "two")
+    assert mem.files.delete("/secret/plan.md") == 1
+    other = database(mem)
+    view = other.view
+    assert view.rows("SELECT name FROM lineages WHERE inode IS NULL") == []
+    assert view.row("SELECT count(*) FROM versions") == (1,)
+    assert view.row("SELECT count(*) FROM _meta WHERE key = 'forgetting'") == (0,)
+    other.close()
+    path = mem.folder.path
+    mem.close()  # the last one copies the log into the file
+    assert not path.with_name("memory.db-wal").exists()
+    assert not [text for text in secrets if text.encode() in path.read_bytes()]
+
+
+def test_delete_prefix_takes_the_history_of_what_was_removed_there(mem: Opened) -> None:
+    for path in ("/drafts/a", "/drafts/b", "/dra", "/kept"):
+        mem.files.put(path, "text")
+    other = database(mem)
+    with other.txn() as txn:
+        place = whole.at(txn, [b"drafts"])
+        assert place is not None
+        tree.remove(txn, place.number, b"a", 3, directory=False)
+        for name in (b"dra", b"kept"):
+            tree.remove(txn, ROOT, name, 3, directory=False)
+    assert mem.files.delete_prefix("/dra") == 1
+    assert other.view.rows("SELECT name FROM lineages") == [(b"kept",)]
     other.close()
 
 
