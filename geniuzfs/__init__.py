@@ -6,7 +6,8 @@ is first used: `import geniuzfs` alone takes no time.
 
 TYPE_CHECKING = False  # what checks types takes it for True; to import typing takes 5 ms
 if TYPE_CHECKING:
-    from geniuzfs.api.filed import File, Page, Put, Read, Source, Sources
+    from geniuzfs.api.filed import Earlier, File, Page, Put, Read, Source, Sources
+    from geniuzfs.api.histories import Undone
     from geniuzfs.api.keeping import Held
     from geniuzfs.api.opened import Opened
     from geniuzfs.errors import BadPath, GeniuzError, NotText
@@ -21,6 +22,7 @@ __all__ = [
     "Answer",
     "BadPath",
     "ConflictError",
+    "Earlier",
     "File",
     "GeniuzError",
     "Held",
@@ -34,6 +36,7 @@ __all__ = [
     "Read",
     "Source",
     "Sources",
+    "Undone",
     "open",
 ]
 
@@ -41,6 +44,7 @@ _PLACES = {
     "Answer": "recall.hits",
     "BadPath": "errors",
     "ConflictError": "errors",
+    "Earlier": "api.filed",
     "File": "api.filed",
     "GeniuzError": "errors",
     "Held": "api.keeping",
@@ -54,6 +58,7 @@ _PLACES = {
     "Read": "api.filed",
     "Source": "api.filed",
     "Sources": "api.filed",
+    "Undone": "api.histories",
 }
 """Name → the module that has it."""
 

@@ -49,7 +49,7 @@ class Exchange:
         directory, one called by the folder's name and the time. What was written, and where.
         """
         if not isinstance(out, Path):
-            with durable.translating(Path("standard output")):
+            with durable.translating(Path(str(getattr(out, "name", "stream")))):
                 return self._export(folder, out, told, packed=packed), None
         mounts.check_not_mounted(out.resolve())
         suffix = ".tar.zst" if packed else ".tar"

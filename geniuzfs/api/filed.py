@@ -93,6 +93,22 @@ class Put(NamedTuple):
     source: Source
 
 
+class Earlier(NamedTuple):
+    """A version of a file: what a save replaced, or a removal."""
+
+    name: str
+    """As in `.history/`: sorted, the oldest first."""
+    replaced_at: datetime
+    updated_at: datetime
+    """When its bytes were written."""
+    length: int
+    """Bytes."""
+    by: str
+    """Who wrote it, as far as is known: `vim (1234)`."""
+    conflict: bool
+    """It was replaced by one who had not read it."""
+
+
 class Page(NamedTuple):
     """Some of the files that were asked for, in the order of their paths' bytes (UTF-8)."""
 

@@ -7,15 +7,27 @@ is seen, and a mount shows within a second what was done here. Refuses: what api
 and whatever else than a file stands at a path; nothing is changed then.
 """
 
+import builtins
 import stat
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from geniuzfs.api import requests
+from geniuzfs.api import histories, requests
 from geniuzfs.api.connections import Connections
-from geniuzfs.api.filed import File, Page, Put, Read, characters, file_source, moment, version
+from geniuzfs.api.filed import (
+    Earlier,
+    File,
+    Page,
+    Put,
+    Read,
+    characters,
+    file_source,
+    moment,
+    version,
+)
+from geniuzfs.api.histories import Undone
 from geniuzfs.api.requests import PAGE
 from geniuzfs.config import Config
 from geniuzfs.errors import (
@@ -32,7 +44,8 @@ from geniuzfs.errors import (
 )
 from geniuzfs.model import Inode, InodeNumber
 from geniuzfs.ports import Clock
-from geniuzfs.store import content, histories, paths, retention, tree, whole
+from geniuzfs.store import content, paths, retention, tree, versions, whole
+from geniuzfs.store import histories as ended
 from geniuzfs.store import labels as labelled
 from geniuzfs.store.transactions import Txn, View
 from geniuzfs.store.whole import Maker
@@ -99,6 +112,42 @@ class Files:
         """The file. Raises NotFound."""
         wanted = requests.path(path)
         return self._connections.read(lambda view: self._read(view, wanted))
+
+    def versions(self, path: str) -> builtins.list[Earlier]:
+        """What the file was earlier, the oldest first; it may be removed by now. Raises NotFound
+        where nothing is kept of it.
+        """
+        wanted = requests.path(path)[1:].encode()
+        return [
+            Earlier(
+                name, moment(one.replaced_ns), moment(one.mtime_ns), one.size, one.writer, one.blind
+            )
+            for name, one in self._connections.read(lambda view: histories.of(view, wanted))
+        ]
+
+    def earlier(self, path: str, name: str) -> bytes:
+        """The bytes of the version of that name, or whose name begins so. Raises NotFound,
+        UsageError where several do, and FileTooLarge for one large hole.
+        """
+        wanted, begins = requests.path(path)[1:].encode(), requests.text(name)
+
+        def read(view: View) -> bytes:
+            version = histories.chosen(histories.of(view, wanted), begins).version
+            if version.size > self._config.content_limit:
+                raise FileTooLarge(f"that version has {version.size:,} bytes, most of them a hole")
+            return b"".join(versions.read(view, version))
+
+        return self._connections.read(read)
+
+    def undo(self, path: str, to: str | None = None) -> builtins.list[Undone]:
+        """Bring back what the file was before its last save, or its version `to`, or the file that
+        was removed; of a directory, the files of the last removal beneath it. What is there
+        becomes a version. Raises NotFound where there is nothing to bring back.
+        """
+        wanted = requests.path(path)[1:].encode()
+        version = None if to is None else requests.text(to)
+        now_ns = self._clock.now_ns()
+        return self._connections.write(lambda txn: histories.undo(txn, wanted, version, now_ns))
 
     def list(self, prefix: str = "/", limit: int = PAGE, cursor: str | None = None) -> Page:
         """The files whose paths begin with `prefix`, as it stands and case and all, in the order of
@@ -167,7 +216,7 @@ class Files:
         begins = requests.prefix(prefix)
 
         def delete(txn: Txn) -> int:
-            for lineage in histories.ended(txn, begins[1:].encode()):
+            for lineage in ended.ended(txn, begins[1:].encode()):
                 retention.erase(txn, lineage)
             return self._forget(txn, [path for path, _ in named(txn, begins)[0]])
 
@@ -227,7 +276,7 @@ class Files:
             if parent is None:
                 raise NotFound(f"there is no file at {path}")
             tree.remove(txn, parent.number, name, now_ns, directory=False, keep=False)
-            for lineage in histories.lineages(txn, b"/".join([*above, name])):
+            for lineage in ended.lineages(txn, b"/".join([*above, name])):
                 retention.erase(txn, lineage)
         for directory in {path.rpartition("/")[0] for path in wanted}:
             whole.prune(txn, parts(directory), now_ns)

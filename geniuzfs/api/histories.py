@@ -69,7 +69,7 @@ class Histories:
         where there are none.
         """
         with self._placed(name, path, here) as (database, inner), database.snapshot() as view:
-            return _versions(view, inner)
+            return of(view, inner)
 
     def texts(
         self, name: str | None, path: str, asked: tuple[str, ...], here: Path | None
@@ -78,9 +78,9 @@ class Histories:
         what is there now; the last version and what is there now. Raises NotFound and UsageError.
         """
         with self._placed(name, path, here) as (database, inner), database.snapshot() as view:
-            known = _versions(view, inner)
-            chosen = [_chosen(known, text) for text in asked] or [known[-1]]
-            found = [(each.name, b"".join(versions.read(view, each.version))) for each in chosen]
+            known = of(view, inner)
+            wanted = [chosen(known, text) for text in asked] or [known[-1]]
+            found = [(each.name, b"".join(versions.read(view, each.version))) for each in wanted]
             return found if len(found) > 1 else [*found, ("now", _now(view, inner))]
 
     def undo(self, name: str | None, path: str, to: str | None, here: Path | None) -> list[Undone]:
@@ -89,7 +89,7 @@ class Histories:
         go. Raises NotFound where there is nothing to bring back.
         """
         with self._placed(name, path, here) as (database, inner), database.txn() as txn:
-            return self._undo(txn, inner, to)
+            return undo(txn, inner, to, self._clock.now_ns())
 
     def kept(self, name: str | None, here: Path | None) -> Kept:
         """For how long the folder keeps what is replaced."""
@@ -128,54 +128,54 @@ class Histories:
         with closing(self._open(folder)) as database:
             yield database, inner
 
-    def _undo(self, txn: Txn, path: bytes, to: str | None) -> list[Undone]:
-        number = paths.find(txn, path)
-        found = None if number is None else tree.inode(txn, number)
-        if found is not None and stat.S_ISDIR(found.mode):
-            known = []
-        else:
-            known = [Named(n.decode(), one) for n, one in histories.named(txn, path).items()]
-        if known:
-            chosen = known[-1] if to is None else _chosen(known, to)
-            return [self._put_back(txn, path, chosen)]
-        if to is not None:
-            raise NotFound(f"{_told(path)} has no earlier versions")
-        return self._bring_back(txn, path)
 
-    def _bring_back(self, txn: Txn, directory: bytes) -> list[Undone]:
-        """What was removed beneath `directory` in its last removal: one after the other, with no
-        pause longer than a burst of saves has.
-        """
-        gone = histories.removed_beneath(txn, directory)
-        back: list[Undone] = []
-        last_ns = gone[0].changed_ns if gone else 0
-        for one in gone:
-            if last_ns - one.changed_ns > BURST_NS:
-                break
-            last_ns = one.changed_ns
-            if paths.find(txn, one.path) is None:
-                name, version = list(histories.named(txn, one.path).items())[-1]
-                back.append(self._put_back(txn, one.path, Named(name.decode(), version)))
-        if not back:
-            raise NotFound(f"{_told(directory)} has no earlier versions, and nothing was removed")
-        return sorted(back)
+def undo(txn: Txn, path: bytes, to: str | None, now_ns: int) -> list[Undone]:
+    """What Histories.undo does, in the caller's transaction; `path` from the folder's top."""
+    number = paths.find(txn, path)
+    found = None if number is None else tree.inode(txn, number)
+    is_directory = found is not None and stat.S_ISDIR(found.mode)
+    known = [] if is_directory else _known(txn, path)
+    if known:
+        return [_put_back(txn, path, known[-1] if to is None else chosen(known, to), now_ns)]
+    if to is not None:
+        raise NotFound(f"{_told(path)} has no earlier versions")
+    return _bring_back(txn, path, now_ns)
 
-    def _put_back(self, txn: Txn, path: bytes, chosen: Named) -> Undone:
-        version, now_ns = chosen.version, self._clock.now_ns()
-        parts = {
-            number: b"" if not any(part) else part
-            for number, part in enumerate(versions.read(txn, version))
-        }
-        number = paths.find(txn, path)
-        made = number is None
-        if number is None:
-            number = _made(txn, path, version.mode, now_ns)
-        held = range(-(-version.size // CHUNK))
-        gone = {n: b"" for n in content.lengths(txn, number) if n not in held}
-        new = content.Save(version.size, now_ns, now_ns, parts | gone, UNDO)
-        content.save(txn, number, new)
-        tree.change(txn, number, tree.Fields(mode=version.mode), now_ns)
-        return Undone(_told(path), chosen.name, made)
+
+def _bring_back(txn: Txn, directory: bytes, now_ns: int) -> list[Undone]:
+    """What was removed beneath `directory` in its last removal: one after the other, with no
+    pause longer than a burst of saves has.
+    """
+    gone = histories.removed_beneath(txn, directory)
+    back: list[Undone] = []
+    last_ns = gone[0].changed_ns if gone else 0
+    for one in gone:
+        if last_ns - one.changed_ns > BURST_NS:
+            break
+        last_ns = one.changed_ns
+        if paths.find(txn, one.path) is None:
+            back.append(_put_back(txn, one.path, _known(txn, one.path)[-1], now_ns))
+    if not back:
+        raise NotFound(f"{_told(directory)} has no earlier versions, and nothing was removed")
+    return sorted(back)
+
+
+def _put_back(txn: Txn, path: bytes, back: Named, now_ns: int) -> Undone:
+    version = back.version
+    parts = {
+        number: b"" if not any(part) else part
+        for number, part in enumerate(versions.read(txn, version))
+    }
+    number = paths.find(txn, path)
+    made = number is None
+    if number is None:
+        number = _made(txn, path, version.mode, now_ns)
+    held = range(-(-version.size // CHUNK))
+    gone = {n: b"" for n in content.lengths(txn, number) if n not in held}
+    new = content.Save(version.size, now_ns, now_ns, parts | gone, UNDO)
+    content.save(txn, number, new)
+    tree.change(txn, number, tree.Fields(mode=version.mode), now_ns)
+    return Undone(_told(path), back.name, made)
 
 
 def _made(txn: Txn, path: bytes, mode: int, now_ns: int) -> InodeNumber:
@@ -192,15 +192,20 @@ def _made(txn: Txn, path: bytes, mode: int, now_ns: int) -> InodeNumber:
     return tree.create(txn, parent, name, tree.New(mode, *owner), now_ns).number
 
 
-def _versions(view: View, path: bytes) -> list[Named]:
-    known = [Named(name.decode(), one) for name, one in histories.named(view, path).items()]
+def of(view: View, path: bytes) -> list[Named]:
+    """What Histories.of gives; `path` from the folder's top."""
+    known = _known(view, path)
     if not known:
         raise NotFound(f"{_told(path)} has no earlier versions")
     return known
 
 
-def _chosen(known: list[Named], text: str) -> Named:
-    """The version of that name, or the one whose name begins so."""
+def _known(view: View, path: bytes) -> list[Named]:
+    return [Named(name.decode(), one) for name, one in histories.named(view, path).items()]
+
+
+def chosen(known: list[Named], text: str) -> Named:
+    """The version of that name, or the one whose name begins so. Raises NotFound, UsageError."""
     exact = [one for one in known if one.name == text]
     found = exact or [one for one in known if one.name.startswith(text)]
     if not found:

@@ -9,7 +9,7 @@ or kept before a question is found by it, at least by its words.
 import math
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import IO, TYPE_CHECKING, Self, Unpack
 
 from geniuzfs.api import keeping, requests
 from geniuzfs.api.connections import Connections
@@ -25,6 +25,7 @@ from geniuzfs.recall.query import Format
 
 if TYPE_CHECKING:
     from geniuzfs.api import Geniuz
+    from geniuzfs.api.exchange import Exported
 
 
 class Opened:
@@ -126,6 +127,14 @@ class Opened:
                 if time.monotonic() >= end:
                     return False
         return False
+
+    def export(self, out: IO[bytes], *, packed: bool = False) -> "Exported":
+        """Write all of it, as it is at one moment, as a tar archive to a stream of bytes; `packed`:
+        compressed (zstd). How many files and memories there are in it. `geniuzfs import` brings
+        them back.
+        """
+        exchange = self._geniuz.copies.exchange()
+        return exchange.export(self.folder, out, lambda done, of: None, packed=packed)[0]
 
     def close(self) -> None:
         """Give back what is open. Calls that are under way end as if it were not."""

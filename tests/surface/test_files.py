@@ -488,6 +488,44 @@ def test_delete_prefix_takes_the_history_of_what_was_removed_there(mem: Opened) 
     other.close()
 
 
+def test_versions_are_listed_read_and_brought_back(mem: Opened) -> None:
+    for text in ("one", "zwei ä", "three"):
+        mem.files.put("/drafts/plan.md", text)
+    with pytest.raises(NotFoundError):
+        mem.files.versions("/nothing.md")
+    first, second = mem.files.versions("/drafts/plan.md")
+    assert (first.length, second.length, first.conflict) == (3, 7, False)
+    assert first.name < second.name
+    assert first.updated_at <= first.replaced_at == second.updated_at
+    assert mem.files.earlier("/drafts/plan.md", second.name).decode() == "zwei ä"
+    with pytest.raises(InvalidRequest):
+        mem.files.earlier("/drafts/plan.md", "2")
+    with pytest.raises(NotFoundError):
+        mem.files.earlier("/drafts/plan.md", "1999")
+    (undone,) = mem.files.undo("/drafts/plan.md")
+    assert (undone.path, undone.version, undone.removed) == ("/drafts/plan.md", second.name, False)
+    assert mem.files.get("/drafts/plan.md").text == "zwei ä"
+    mem.files.undo("/drafts/plan.md", first.name)
+    assert mem.files.get("/drafts/plan.md").text == "one"
+
+
+def test_a_removed_file_has_versions_and_comes_back(mem: Opened) -> None:
+    mem.files.put("/drafts/plan.md", "one")
+    other = database(mem)
+    with other.txn() as txn:
+        place = whole.at(txn, [b"drafts"])
+        assert place is not None
+        tree.remove(txn, place.number, b"plan.md", 3, directory=False)
+        tree.remove(txn, ROOT, b"drafts", 3, directory=True)
+    other.close()
+    (version,) = mem.files.versions("/drafts/plan.md")
+    assert mem.files.earlier("/drafts/plan.md", version.name) == b"one"
+    assert [one.removed for one in mem.files.undo("/drafts")] == [True]
+    assert mem.files.get("/drafts/plan.md").text == "one"
+    with pytest.raises(NotFoundError):
+        mem.files.undo("/drafts")
+
+
 def test_directories_that_a_deletion_empties_go_and_others_stay(mem: Opened) -> None:
     for path in ("/a/b/c/1", "/a/2", "/x/y/3", "/x/z/4"):
         mem.files.put(path, "")

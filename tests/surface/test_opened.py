@@ -254,6 +254,23 @@ def test_readers_do_not_wait_for_who_waits_to_write(mem: Opened) -> None:
 # Its end, and its way
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_was_exported_can_be_imported(
+    mem: Opened, geniuz: Geniuz, tmp_path: Path, packed: bool
+) -> None:
+    mem.files.put("/drafts/plan.md", "one", {"channel": "claude"})
+    kept = mem.keep("Priya Nair signs the renewal.")
+    archive = tmp_path / "archive"
+    with archive.open("wb") as out:
+        done = mem.export(out, packed=packed)
+    assert (done.memories, done.left_out) == (1, [])
+    geniuz.copies.exchange().import_new(archive, "Copy")
+    with geniuz.opened("Copy") as copy:
+        note = copy.files.get("/drafts/plan.md")
+        assert (note.text, note.labels) == ("one", {"channel": "claude"})
+        assert copy.open_memory(kept.memory.id).memory.content == kept.memory.content
+
+
 def test_what_was_closed_says_so(geniuz: Geniuz) -> None:
     with geniuz.opened(None) as mem:
         mem.files.put("/a", "x")
