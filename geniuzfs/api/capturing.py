@@ -16,10 +16,10 @@ from typing import NamedTuple
 from geniuzfs import disk, durable
 from geniuzfs.api.walking import LeftOut, Plan, Reason, Wanted, kind_of
 from geniuzfs.disk import Content
-from geniuzfs.errors import AlreadyExists, Busy, FileTooLarge, GeniuzError, NotADirectory
+from geniuzfs.errors import AlreadyExists, Busy, FileTooLarge, GeniuzError
 from geniuzfs.learn.states import State, read_text
-from geniuzfs.model import CHUNK, ROOT, Inode, InodeNumber
-from geniuzfs.store import content, memories, paths, tree, xattrs
+from geniuzfs.model import CHUNK, Inode, InodeNumber
+from geniuzfs.store import content, memories, paths, tree, whole, xattrs
 from geniuzfs.store.connection import Database
 from geniuzfs.store.transactions import Txn, View
 
@@ -200,7 +200,8 @@ def _put(
 ) -> tuple[Inode | None, bool]:
     """Bring one in. What was there before, and whether it is the same."""
     above, _, name = prepared.wanted.place.rpartition(b"/")
-    parent = _directory(txn, above, into)
+    maker = whole.Maker(*into.owner, into.now_ns())
+    parent = whole.make_directories(txn, whole.parts(above), maker)
     found = tree.child(txn, parent, name)
     same = found is not None and _is_same(txn, found, prepared)
     if found is not None and not same:
@@ -269,20 +270,6 @@ def _keep_attributes(txn: Txn, number: InodeNumber, prepared: _Prepared, into: I
 
 def _owner(into: Into, wanted: Wanted) -> tuple[int, int]:
     return (wanted.found.uid, wanted.found.gid) if into.owner[0] == 0 else into.owner
-
-
-def _directory(txn: Txn, path: bytes, into: Into) -> InodeNumber:
-    """The directory at `path`, made where it is missing. Raises NotADirectory."""
-    number = ROOT
-    for name in filter(None, path.split(b"/")):
-        found = tree.child(txn, number, name)
-        if found is None:
-            new = tree.New(stat.S_IFDIR | 0o755, *into.owner)
-            found = tree.create(txn, number, name, new, into.now_ns())
-        if not stat.S_ISDIR(found.mode):
-            raise NotADirectory(f"{disk.shown(path)} is no directory")
-        number = found.number
-    return number
 
 
 def _is_same(view: View, found: Inode, prepared: _Prepared) -> bool:
@@ -370,12 +357,12 @@ def _text(prepared: _Prepared) -> str | None:
     held = prepared.content
     if held is None:
         return None
-    whole = bytearray(held.size if len(held.pieces) * CHUNK >= held.size else 0)
-    if not whole:  # empty, or a hole, which reads as NUL
+    joined = bytearray(held.size if len(held.pieces) * CHUNK >= held.size else 0)
+    if not joined:  # empty, or a hole, which reads as NUL
         return None
     for index, piece in held.pieces.items():
-        whole[index * CHUNK : index * CHUNK + len(piece)] = piece
-    text = read_text(bytes(whole))
+        joined[index * CHUNK : index * CHUNK + len(piece)] = piece
+    text = read_text(bytes(joined))
     return None if isinstance(text, State) else text.removeprefix("\ufeff").strip()
 
 

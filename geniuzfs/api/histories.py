@@ -17,7 +17,7 @@ from geniuzfs.errors import NotFound, UsageError
 from geniuzfs.folders.registry import Folder
 from geniuzfs.model import CHUNK, ROOT, InodeNumber, Writer
 from geniuzfs.ports import Clock
-from geniuzfs.store import content, histories, paths, retention, tree, versions
+from geniuzfs.store import content, histories, paths, retention, tree, versions, whole
 from geniuzfs.store.connection import Database
 from geniuzfs.store.histories import Summary
 from geniuzfs.store.retention import Kept
@@ -179,16 +179,13 @@ def _put_back(txn: Txn, path: bytes, back: Named, now_ns: int) -> Undone:
 
 
 def _made(txn: Txn, path: bytes, mode: int, now_ns: int) -> InodeNumber:
-    """A new file, in directories that are made where they are missing."""
+    """A new file, in directories that are made where they are missing; the owner of the folder's
+    top owns them.
+    """
     top = tree.inode(txn, ROOT)
     owner = (0, 0) if top is None else (top.uid, top.gid)
-    *above, name = path.split(b"/")
-    parent = ROOT
-    for part in above:
-        there = tree.child(txn, parent, part)
-        if there is None:
-            there = tree.create(txn, parent, part, tree.New(0o40755, *owner), now_ns)
-        parent = there.number
+    *above, name = whole.parts(path)
+    parent = whole.make_directories(txn, above, whole.Maker(*owner, now_ns))
     return tree.create(txn, parent, name, tree.New(mode, *owner), now_ns).number
 
 

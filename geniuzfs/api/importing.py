@@ -18,7 +18,7 @@ from geniuzfs.api.capturing import MADE_ATTRIBUTE
 from geniuzfs.api.exporting import DIRECTORY, FOLDER, FORMAT, MEMORIES, row_in
 from geniuzfs.errors import AlreadyExists, FileTooLarge, NotFound, TreeError, UsageError
 from geniuzfs.model import CHUNK, RESERVED, ROOT, Identity, Inode, InodeNumber
-from geniuzfs.store import content, memories, tree, xattrs
+from geniuzfs.store import content, memories, tree, whole, xattrs
 from geniuzfs.store.content import Save
 from geniuzfs.store.transactions import Txn
 from geniuzfs.store.tree import Fields, New
@@ -141,17 +141,8 @@ class _Import:
 
     def _directory(self, names: list[bytes]) -> InodeNumber:
         """The directory of that path, made where the archive does not say what it is like."""
-        number = ROOT
-        for name in names:
-            found = tree.child(self._txn, number, name)
-            if found is None:
-                new = New(stat.S_IFDIR | 0o755, *self._rules.owner)
-                found = tree.create(self._txn, number, name, new, self._now_ns)
-                self._made.add(found.number)
-            elif not stat.S_ISDIR(found.mode):
-                raise UsageError(f"{name!r} above it is no directory")
-            number = found.number
-        return number
+        maker = whole.Maker(*self._rules.owner, self._now_ns)
+        return whole.make_directories(self._txn, names, maker, self._made.add)
 
     def _link(self, member: tar.Member, parent: InodeNumber, name: bytes) -> None:
         found: Inode | None = tree.inode(self._txn, ROOT)

@@ -7,7 +7,7 @@ Refuses: what stands there already as something else; it is never replaced.
 """
 
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from geniuzfs.errors import IntoItself, IsADirectory, NotADirectory
@@ -69,14 +69,21 @@ def put(txn: Txn, path: Path, data: bytes, maker: Maker) -> Placed:
     return Placed(number, found is None)
 
 
-def make_directories(txn: Txn, path: Path, maker: Maker) -> InodeNumber:
-    """The directory at `path`, made with all above it where there is none. Raises NotADirectory."""
+def make_directories(
+    txn: Txn, path: Path, maker: Maker, made: Callable[[InodeNumber], None] = lambda _: None
+) -> InodeNumber:
+    """The directory at `path`, made with all above it where there is none; `made` is told of each.
+    Raises NotADirectory.
+    """
     number = ROOT
     for depth, name in enumerate(path, 1):
         found = tree.child(txn, number, name)
         if found is not None and not stat.S_ISDIR(found.mode):
             raise NotADirectory(f"{_shown(path[:depth])} is no directory")
-        number = (found or _create(txn, number, name, DIRECTORY_MODE, maker)).number
+        if found is None:
+            found = _create(txn, number, name, DIRECTORY_MODE, maker)
+            made(found.number)
+        number = found.number
     return number
 
 
