@@ -18,7 +18,7 @@ from geniuzfs.api.walking import LeftOut, Plan, Reason, Wanted, kind_of
 from geniuzfs.disk import Content
 from geniuzfs.errors import AlreadyExists, Busy, FileTooLarge, GeniuzError
 from geniuzfs.learn.states import State, read_text
-from geniuzfs.model import CHUNK, Inode, InodeNumber
+from geniuzfs.model import CHUNK, Inode, InodeNumber, Writer
 from geniuzfs.store import content, memories, paths, tree, whole, xattrs
 from geniuzfs.store.connection import Database
 from geniuzfs.store.transactions import Txn, View
@@ -32,6 +32,8 @@ LOG_PAGES = 4_000
 
 MADE_ATTRIBUTE = b"user.geniuz.state"
 """An attribute that a mount makes up: it is no one's to keep."""
+
+_CAPTURE = Writer("geniuzfs capture", 0, 0)
 
 _NAMED = 5
 """Conflicts that are named in the error."""
@@ -251,7 +253,7 @@ def _made(
     if held is not None:
         emptied = dict.fromkeys(content.lengths(txn, number.number), b"")
         save = content.Save(held.size, held.mtime_ns, into.now_ns(), {**emptied, **held.pieces})
-        content.save(txn, number.number, save)
+        content.save(txn, number.number, save._replace(by=_CAPTURE))
     _keep_attributes(txn, number.number, prepared, into)
     return number.number
 

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import TypeVar
 
 from geniuzfs.api import histories, requests
 from geniuzfs.api.connections import Connections
@@ -29,6 +30,7 @@ from geniuzfs.api.filed import (
 )
 from geniuzfs.api.histories import Undone
 from geniuzfs.api.requests import PAGE
+from geniuzfs.api.witnessing import Witness
 from geniuzfs.config import Config
 from geniuzfs.errors import (
     AlreadyExists,
@@ -42,7 +44,7 @@ from geniuzfs.errors import (
     NotFound,
     UsageError,
 )
-from geniuzfs.model import Inode, InodeNumber
+from geniuzfs.model import NOBODY, Inode, InodeNumber, Writer
 from geniuzfs.ports import Clock
 from geniuzfs.store import content, paths, retention, tree, versions, whole
 from geniuzfs.store import histories as ended
@@ -50,16 +52,21 @@ from geniuzfs.store import labels as labelled
 from geniuzfs.store.transactions import Txn, View
 from geniuzfs.store.whole import Maker
 
+Witnessed = TypeVar("Witnessed", Put, Read)
+
 
 class Files:
     """May be used from several threads at once. Every call raises BadPath for a path that breaks
     the rules, and UsageError (InvalidRequest) for what else makes no sense.
     """
 
-    def __init__(self, connections: Connections, config: Config, clock: Clock) -> None:
+    def __init__(
+        self, connections: Connections, config: Config, clock: Clock, witness: Witness
+    ) -> None:
         self._connections = connections
         self._config = config
         self._clock = clock
+        self._witness = witness
 
     def put(
         self,
@@ -80,9 +87,11 @@ class Files:
 
         def put(txn: Txn) -> Put:
             _check_version(txn, wanted, supposed)
-            return self._put(txn, wanted, data, marks)
+            there, now_ns = _at(txn, wanted), self._clock.now_ns()
+            blind = supposed is None and self._witness.is_blind(txn, there, now_ns)
+            return self._put(txn, wanted, data, marks, blind=blind)
 
-        return self._connections.write(put)
+        return self._witnessed(self._connections.write(put))
 
     def edit(
         self,
@@ -106,12 +115,12 @@ class Files:
             labelled.add(txn, found(txn, wanted).number, marks, self._clock.now_ns())
             return self._put(txn, wanted, changed.encode(), None)
 
-        return self._connections.write(edit)
+        return self._witnessed(self._connections.write(edit))
 
     def get(self, path: str) -> Read:
         """The file. Raises NotFound."""
         wanted = requests.path(path)
-        return self._connections.read(lambda view: self._read(view, wanted))
+        return self._witnessed(self._connections.read(lambda view: self._read(view, wanted)))
 
     def versions(self, path: str) -> builtins.list[Earlier]:
         """What the file was earlier, the oldest first; it may be removed by now. Raises NotFound
@@ -222,12 +231,25 @@ class Files:
 
         return self._connections.write(delete, overwriting=True)
 
-    def _put(self, txn: Txn, path: str, data: bytes, labels: Mapping[str, str] | None) -> Put:
+    def _witnessed(self, known: Witnessed) -> Witnessed:
+        """What the caller gets to know, noted."""
+        self._witness.saw(InodeNumber(int(known.source.id)), known.version)
+        return known
+
+    def _put(
+        self,
+        txn: Txn,
+        path: str,
+        data: bytes,
+        labels: Mapping[str, str] | None,
+        *,
+        blind: bool = False,
+    ) -> Put:
         if len(data) > self._config.content_limit:
             raise FileTooLarge(f"a file holds at most {self._config.content_limit:,} bytes")
-        maker = maker_of(self._config, self._clock)
+        maker = maker_of(self._config, self._clock, self._witness.writer)
         with in_the_way(path):
-            placed = whole.put(txn, parts(path), data, maker)
+            placed = whole.put(txn, parts(path), data, maker, blind=blind)
         if labels is not None:
             labelled.replace(txn, placed.number, labels, maker.now_ns)
         made = _file(txn, path, placed.number)
@@ -283,9 +305,9 @@ class Files:
         return len(wanted)
 
 
-def maker_of(config: Config, clock: Clock) -> Maker:
+def maker_of(config: Config, clock: Clock, by: Writer = NOBODY) -> Maker:
     """Who makes files, and when: now."""
-    return Maker(*config.owner, clock.now_ns())
+    return Maker(*config.owner, clock.now_ns(), by)
 
 
 def parts(path: str) -> list[bytes]:

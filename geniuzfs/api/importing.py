@@ -17,7 +17,7 @@ from geniuzfs.api import tar
 from geniuzfs.api.capturing import MADE_ATTRIBUTE
 from geniuzfs.api.exporting import DIRECTORY, FOLDER, FORMAT, MEMORIES, row_in
 from geniuzfs.errors import AlreadyExists, FileTooLarge, NotFound, TreeError, UsageError
-from geniuzfs.model import CHUNK, RESERVED, ROOT, Identity, Inode, InodeNumber
+from geniuzfs.model import CHUNK, RESERVED, ROOT, Identity, Inode, InodeNumber, Writer
 from geniuzfs.store import content, memories, tree, whole, xattrs
 from geniuzfs.store.content import Save
 from geniuzfs.store.transactions import Txn
@@ -25,6 +25,8 @@ from geniuzfs.store.tree import Fields, New
 
 LINE_MAX = 64 * 1024 * 1024
 """Bytes of a line of kept memories."""
+
+_IMPORT = Writer("geniuzfs import", 0, 0)
 
 _ABOUT_MAX = 1024 * 1024
 
@@ -189,7 +191,7 @@ class _Import:
             _read(file, offset, length, pieces)
         if member.extents is not None:  # they end in zeros that are none of the file's
             pieces = {index: piece.rstrip(b"\0") for index, piece in pieces.items()}
-        save = Save(member.size, self._now_ns, self._now_ns, pieces)
+        save = Save(member.size, self._now_ns, self._now_ns, pieces, _IMPORT)
         content.save(self._txn, number, save)
 
     def _dress(self, number: InodeNumber, member: tar.Member) -> None:

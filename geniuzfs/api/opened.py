@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Self, Unpack
 
+from geniuzfs import processes
 from geniuzfs.api import keeping, requests
 from geniuzfs.api.connections import Connections
 from geniuzfs.api.directories import Directories
@@ -18,6 +19,7 @@ from geniuzfs.api.files import Files
 from geniuzfs.api.keeping import Held
 from geniuzfs.api.requests import Filters
 from geniuzfs.api.sourced import SourcesOf
+from geniuzfs.api.witnessing import Witness
 from geniuzfs.folders.registry import Folder
 from geniuzfs.recall import render
 from geniuzfs.recall.hits import Answer, Hit
@@ -38,7 +40,8 @@ class Opened:
         self._geniuz = geniuz
         self._connections = connections
         self._owns = owns
-        self.files = Files(connections, geniuz.config, geniuz.clock)
+        witness = Witness(processes.this())
+        self.files = Files(connections, geniuz.config, geniuz.clock, witness)
         self.directories = Directories(connections, geniuz.config, geniuz.clock)
         self.sources = SourcesOf(connections, self.files)
         connections.folder()  # what is wrong with it is told now

@@ -22,10 +22,10 @@ from geniuzfs.fs import xattrs
 from geniuzfs.fs.attrs import blocks
 from geniuzfs.fs.buffers import Buffer
 from geniuzfs.fs.inodes import Node, Nodes
-from geniuzfs.fs.processes import UNKNOWN, Process, Processes
 from geniuzfs.fs.readers import Readers
 from geniuzfs.fs.volumes import Volume
 from geniuzfs.model import CHUNK, NOBODY, Inode
+from geniuzfs.processes import UNKNOWN, Process, Processes
 from geniuzfs.store import content, tree
 
 INLINE_BYTES = 1024 * 1024

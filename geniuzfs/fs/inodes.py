@@ -13,9 +13,9 @@ from pyfuse3 import EntryAttributes
 from geniuzfs.errors import NotHere, Stale
 from geniuzfs.fs.attrs import attributes, blocks
 from geniuzfs.fs.buffers import Buffer
-from geniuzfs.fs.processes import Process
 from geniuzfs.fs.volumes import Volume
 from geniuzfs.model import ROOT, Inode, InodeNumber
+from geniuzfs.processes import Process
 from geniuzfs.store import tree
 
 

@@ -36,11 +36,11 @@ from geniuzfs.fs.files import Files
 from geniuzfs.fs.following import Following
 from geniuzfs.fs.inodes import Node, Nodes
 from geniuzfs.fs.listing import Listings, ListMore, lists_all
-from geniuzfs.fs.processes import UNKNOWN
 from geniuzfs.fs.top import Top, root
 from geniuzfs.fs.volumes import CAPABILITY, LABEL, Volume, Volumes
 from geniuzfs.model import NAME_MAX, ROOT, Exchange
 from geniuzfs.ports import Clock
+from geniuzfs.processes import UNKNOWN
 from geniuzfs.store import tree
 
 _log = logging.getLogger(__name__)

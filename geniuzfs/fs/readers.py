@@ -13,9 +13,9 @@ having read what was there then.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from geniuzfs.fs.processes import Process, Processes, now
 from geniuzfs.model import NOBODY, Writer
 from geniuzfs.names import is_temporary
+from geniuzfs.processes import Process, Processes, now
 from geniuzfs.store.lineages import Replacing
 
 WINDOW_SECONDS = 3600.0

@@ -153,6 +153,14 @@ def lineage_of(view: View, number: InodeNumber) -> LineageId | None:
     return None if row is None else LineageId(row[0])
 
 
+def written_by(view: View, number: InodeNumber) -> Writer:
+    """Who wrote what is in a file now; NOBODY where that is not known."""
+    line = _line(view, number)
+    if line is None:
+        return NOBODY
+    return Writer(line.writer.removesuffix(f" ({line.pid})"), line.pid, line.started)
+
+
 def of(view: View, lineage: LineageId) -> list[Version]:
     """The versions of a file, the oldest first."""
     rows = view.rows(f"SELECT {COLUMNS} FROM versions WHERE lineage = ? ORDER BY id", (lineage,))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from geniuzfs.errors import IntoItself, IsADirectory, NotADirectory
-from geniuzfs.model import CHUNK, ROOT, Exchange, Inode, InodeNumber
+from geniuzfs.model import CHUNK, NOBODY, ROOT, Exchange, Inode, InodeNumber, Writer
 from geniuzfs.store import content, tree
 from geniuzfs.store.transactions import Txn, View
 
@@ -23,11 +23,12 @@ Path = Sequence[bytes]
 
 
 class Maker(NamedTuple):
-    """Who makes it, and when."""
+    """Whose it is, when it is made, and which process does that, where it is known."""
 
     uid: int
     gid: int
     now_ns: int
+    by: Writer = NOBODY
 
 
 class Placed(NamedTuple):
@@ -52,10 +53,10 @@ def at(view: View, path: Path) -> Inode | None:
     return found
 
 
-def put(txn: Txn, path: Path, data: bytes, maker: Maker) -> Placed:
+def put(txn: Txn, path: Path, data: bytes, maker: Maker, *, blind: bool = False) -> Placed:
     """Have the file hold these bytes, with the directories above it. A file that is there keeps
-    its number, mode, owner, links and attributes. Raises IsADirectory for anything else there,
-    NotADirectory for a file above, and what tree.create does for names.
+    its number, mode, owner, links and attributes; `blind`: see content.Save. Raises IsADirectory
+    for anything else there, NotADirectory for a file above, and what tree.create does for names.
     """
     *above, name = path
     parent = make_directories(txn, above, maker)
@@ -65,7 +66,9 @@ def put(txn: Txn, path: Path, data: bytes, maker: Maker) -> Placed:
     number = (found or _create(txn, parent, name, FILE_MODE, maker)).number
     # The first even where it is empty: content.save takes an empty piece away.
     pieces = {at // CHUNK: data[at : at + CHUNK] for at in range(0, len(data) or 1, CHUNK)}
-    content.save(txn, number, content.Save(len(data), maker.now_ns, maker.now_ns, pieces))
+    now_ns = maker.now_ns
+    save = content.Save(len(data), now_ns, now_ns, pieces, maker.by, blind=blind)
+    content.save(txn, number, save)
     return Placed(number, found is None)
 
 

@@ -250,6 +250,17 @@ def test_the_same_is_there_already_and_other_bytes_are_refused(
     assert there(geniuz) == on_disk(os.fsencode(source), b"source")
 
 
+def test_what_is_replaced_is_kept_with_who_wrote_it(geniuz: Geniuz, source: Path) -> None:
+    for text in ("one", "two", "three"):
+        (source / "note").write_text(text)
+        geniuz.capture(None, [source / "note"], replace=True)
+    kept = geniuz.histories.of(None, "/note", None)
+    assert [(one.version.size, one.version.writer) for one in kept] == [
+        (3, ""),
+        (3, "geniuzfs capture"),
+    ]
+
+
 def test_a_shorter_file_leaves_nothing_of_the_longer_one(geniuz: Geniuz, source: Path) -> None:
     path = source / "note"
     for size in (200_000, 70_000, 5, 0, 131_072):

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from geniuzfs.fs import readers
-from geniuzfs.fs.processes import UNKNOWN, Process, Processes, now
 from geniuzfs.fs.readers import Readers
 from geniuzfs.model import NOBODY, Writer
+from geniuzfs.processes import UNKNOWN, Process, Processes, now
 
 FILE = 7
 

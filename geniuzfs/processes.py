@@ -1,4 +1,4 @@
-"""Which process a request comes from.
+"""Which process it is that writes or asks.
 
 Hides: /proc, and that the kernel names a thread. Promises: the threads of a process are one
 process, and what has its number later is another. 60 us where it is new, 0.2 where it asked within
@@ -6,6 +6,7 @@ a second. Where it can't be told, as in another PID namespace, it is NOBODY.
 """
 
 import os
+import sys
 import time
 from typing import NamedTuple
 
@@ -38,8 +39,15 @@ class Process(NamedTuple):
 UNKNOWN = Process(NOBODY, ())
 
 
+def this() -> Process:
+    """This process, called by the program that it runs: `sync.py`."""
+    found = Processes().of(os.getpid())
+    name = os.path.basename(sys.argv[0]) if sys.argv else ""
+    return found._replace(writer=found.writer._replace(name=name or "python"))
+
+
 class Processes:
-    """The processes that use a mount."""
+    """The processes that use a mount, or a folder beside this one."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[float, Process]] = {}
