@@ -2,7 +2,8 @@
 
 Hides: which version is meant, and what a removal took. Promises: bringing back is a save as any
 other, in one transaction, so that it can be undone as well; of several files all come back or
-none. Refuses: to put a removed file where another is now.
+none. Refuses: to put a removed file where another is now, and to make up what the history lacks:
+owners, attributes, links, empty directories.
 """
 
 import stat
@@ -174,7 +175,10 @@ def _put_back(txn: Txn, path: bytes, back: Named, now_ns: int) -> Undone:
     gone = {n: b"" for n in content.lengths(txn, number) if n not in held}
     new = content.Save(version.size, now_ns, now_ns, parts | gone, UNDO)
     content.save(txn, number, new)
-    tree.change(txn, number, tree.Fields(mode=version.mode), now_ns)
+    mode = version.mode
+    if made:  # as cp does where it can't keep the owner
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)
+    tree.change(txn, number, tree.Fields(mode=mode), now_ns)
     return Undone(_told(path), back.name, made)
 
 

@@ -17,6 +17,10 @@ def undo(path: str, to: str | None, name: str | None, as_json: bool) -> None:
 
     For a directory: the files that were last removed beneath it, all of them. What is there now
     becomes a version, so "undo" again undoes this.
+
+    Of what was removed, files come back with their bytes and mode. They and the directories above
+    them belong to the owner of the folder's top, and those directories have mode 755. Extended
+    attributes, labels, links, devices and empty directories do not come back.
     """
     geniuz = runtime.geniuz()
     done = geniuz.histories.undo(name, path, to, here())

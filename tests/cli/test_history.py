@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from geniuzfs.model import Writer
+from geniuzfs.model import ROOT, Writer
 from geniuzfs.store import check, content, tree
 from geniuzfs.store.connection import Database
 from tests.store.files import Files
@@ -156,6 +156,26 @@ def test_undo_brings_a_removed_file_back_with_its_history(home: Path) -> None:
     assert said(home, "undo", "notes.md")["undone"][0]["removed"] is True
     assert text(home, "notes.md") == b"three\n"
     assert len(said(home, "history", "notes.md")["versions"]) == 2
+
+
+def test_what_undo_makes_anew_is_the_folders_owners_and_no_program_that_runs_as_him(
+    home: Path,
+) -> None:
+    with opened(home) as files:
+        number = files.save("drafts/run", b"#!/bin/sh")
+        with files.database.txn() as txn:
+            tree.change(txn, number, tree.Fields(mode=0o104755, uid=77, gid=77), files.tick())
+            tree.change(txn, ROOT, tree.Fields(uid=1234, gid=1235), files.tick())
+        files.remove("drafts/run")
+        files.rmdir("drafts")
+    assert run(home, "undo", "drafts/run").returncode == 0
+    with opened(home) as files:
+        view = files.database.view
+        found = [tree.child(view, *files.place(path)) for path in ("drafts", "drafts/run")]
+        assert [(one.uid, one.gid, one.mode) for one in found if one is not None] == [
+            (1234, 1235, 0o40755),
+            (1234, 1235, 0o100755),
+        ]
 
 
 def test_undo_of_a_directory_brings_back_its_last_removal_alone(home: Path) -> None:
