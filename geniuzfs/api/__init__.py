@@ -292,7 +292,7 @@ class Geniuz:
         """Learns the folders that `folders` names at the time."""
         from geniuzfs.api.learning import Learning
 
-        return Learning(folders, self._open_patiently, self._embedder)
+        return Learning(folders, self._open_patiently, self._embedder, self.clock.now_ns)
 
     def opened(self, name: str | None, *, here: Path | None = None, owns: bool = False) -> "Opened":
         """The folder that is meant (Arranging.meant, which says what it raises), held open. Close
@@ -313,7 +313,9 @@ class Geniuz:
                 raise NotFound("the folder is gone")
             return found
 
-        return Opened(self, Connections(meant, find, self._open_patiently), owns=owns)
+        return Opened(
+            self, Connections(meant, find, self._open_patiently, self.clock.now_ns), owns=owns
+        )
 
     def close(self) -> None:
         """Give back what questions have opened."""

@@ -1,20 +1,22 @@
 """Connections to one folder for any number of threads.
 
 Hides: that a connection is for one thread at a time, that a folder may be moved while it is in use,
-and that somebody has to keep the write-ahead log and the record of changes short where no mount
-does. Promises: at most MOST are open; those who write take turns, so that nobody polls for a lock
-that a neighbour holds.
+and that somebody has to keep the write-ahead log, the record of changes and the history short where
+no mount does. Promises: at most MOST are open; those who write take turns, so that nobody polls for
+a lock that a neighbour holds.
 """
 
+import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import BoundedSemaphore, Lock, RLock
 from typing import TypeVar
 
 from geniuzfs.api.keeping import wherever
-from geniuzfs.errors import Busy, NotFound, UsageError
+from geniuzfs.errors import Busy, NotFound, StoreError, UsageError
 from geniuzfs.folders.registry import Folder
-from geniuzfs.store import meta
+from geniuzfs.store import meta, retention, versions
 from geniuzfs.store.connection import Database
 from geniuzfs.store.transactions import Txn, View
 
@@ -33,11 +35,17 @@ class Connections:
     """
 
     def __init__(
-        self, folder: Folder, find: Callable[[], Folder], open_: Callable[[Folder], Database]
+        self,
+        folder: Folder,
+        find: Callable[[], Folder],
+        open_: Callable[[Folder], Database],
+        now_ns: Callable[[], int],
     ) -> None:
         self._folder = folder
         self._find = find
         self.open = open_
+        self._now_ns = now_ns
+        self._expires_at = -math.inf
         self._free = BoundedSemaphore(MOST)
         self._writing = RLock()  # whoever writes within a write meets Busy, and not itself for ever
         self._lock = Lock()
@@ -82,11 +90,25 @@ class Connections:
                 database.overwrite_deleted()
             with database.txn() as txn:
                 done = work(txn)
+            self._expire(database)
             if database.wal_pages > LOG_PAGES:
                 with suppress(Busy):  # the next one will
                     database.prune_changes()
                     database.checkpoint(hold_writers=False)
             return done
+
+    def _expire(self, database: Database) -> None:
+        """Remove some versions that are kept no longer; the next write goes on where there are
+        more, so that none takes long.
+        """
+        if time.monotonic() < self._expires_at or not any(
+            versions.oldest_and_newest(database.view)
+        ):
+            return
+        with suppress(StoreError), database.txn() as txn:  # the next one will
+            if retention.expire(txn, self._now_ns()):
+                return
+        self._expires_at = time.monotonic() + retention.CHECK_SECONDS
 
     @contextmanager
     def _one(self) -> Iterator[Database]:

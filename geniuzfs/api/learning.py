@@ -58,12 +58,14 @@ class Learning:
         folders: Callable[[], Sequence[Folder]],
         open_: Callable[[Folder], Database],
         embedder: Embedder,
+        now_ns: Callable[[], int],
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self._retry_seconds = retry_seconds
         self._folders = folders
         self._open_folder = open_
         self._embedder = embedder
+        self._now_ns = now_ns
         self._held: dict[FolderId, _Folder] = {}
         self._mine: set[FolderId] = set()
         self._others_note = ""
@@ -168,7 +170,8 @@ class Learning:
         for folder in shown.values():
             if folder.identity.id not in self._held:
                 database = self._open_folder(folder)
-                learner = Learner(database, self._embedder, self._retry_seconds, self._aside)
+                retry = self._retry_seconds
+                learner = Learner(database, self._embedder, self._now_ns, retry, self._aside)
                 self._held[folder.identity.id] = _Folder(database, learner, Turn(database))
         self._claim()
 

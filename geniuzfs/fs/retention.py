@@ -1,7 +1,7 @@
 """Versions that are kept no longer go, while the mount serves.
 
 Promises: in small transactions of another connection, in a thread, so that nobody waits for it,
-every CHECK_SECONDS. A folder without versions costs one look, and no thread.
+every retention.CHECK_SECONDS. A folder without versions costs one look, and no thread.
 """
 
 import logging
@@ -13,15 +13,13 @@ from geniuzfs.errors import GeniuzError
 from geniuzfs.fs.volumes import Volume, Volumes
 from geniuzfs.store import retention, versions
 
-CHECK_SECONDS = 60.0
-
 _log = logging.getLogger(__name__)
 
 
 async def expire_versions(volumes: Volumes, now_ns: Callable[[], int]) -> None:
     """Until cancelled."""
     while True:
-        await trio.sleep(CHECK_SECONDS)
+        await trio.sleep(retention.CHECK_SECONDS)
         for volume in list(volumes.values()):
             try:
                 await _expire(volume, now_ns())

@@ -1,4 +1,4 @@
-"""One folder's learner: words first, then vectors, then order in the index.
+"""One folder's learner: words first, then vectors, then order in the index and in the history.
 
 Hides: in which order things are learned, and that there is one learner a folder. Promises: what
 is due comes before what is merely useful; a model that is away delays vectors alone, and is
@@ -8,7 +8,9 @@ leaves everything still due.
 
 import fcntl
 import logging
+import math
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from io import FileIO
 
@@ -17,6 +19,7 @@ from geniuzfs.learn.backlog import Aside, Backlog, here
 from geniuzfs.learn.embedding import Embedding
 from geniuzfs.model import ModelId
 from geniuzfs.ports import Embedder
+from geniuzfs.store import retention, versions
 from geniuzfs.store.connection import Database
 from geniuzfs.store.passages import Waiting
 
@@ -35,10 +38,12 @@ class Learner:
         self,
         database: Database,
         embedder: Embedder,
+        now_ns: Callable[[], int],
         retry_seconds: float = RETRY_SECONDS,
         aside: Aside = here,
     ) -> None:
         self._database = database
+        self._now_ns = now_ns
         self._retry_seconds = retry_seconds
         self._backlog = Backlog(database, aside)
         self._embedding = Embedding(database, embedder)
@@ -46,6 +51,7 @@ class Learner:
         self._version: object = None
         self._away: ModelId | None = None
         self._asked_again = 0.0
+        self._expires_at = -math.inf
         self.model_note = ""
         """Why there are no vectors at the moment; "" while there are."""
 
@@ -56,7 +62,7 @@ class Learner:
     def step(self) -> bool:
         """Do some of what there is to do; False when there is nothing, or nothing can be done."""
         try:
-            worked = self._backlog.step() or self._embed() or self._backlog.tidy()
+            worked = self._backlog.step() or self._embed() or self._backlog.tidy() or self._expire()
             if self._database.wal_pages > LOG_PAGES:
                 self._database.checkpoint(hold_writers=False)
         except Moved:  # nothing here is to be learned any more
@@ -77,6 +83,18 @@ class Learner:
     def close(self) -> None:
         self._embedding.close()
         self._database.close()
+
+    def _expire(self) -> bool:
+        """Remove some versions that are kept no longer: a folder may never be mounted."""
+        if time.monotonic() < self._expires_at or not any(
+            versions.oldest_and_newest(self._database.view)
+        ):
+            return False
+        with self._database.txn() as txn:
+            more = retention.expire(txn, self._now_ns())
+        if not more:
+            self._expires_at = time.monotonic() + retention.CHECK_SECONDS
+        return more
 
     def _embed(self) -> bool:
         early = time.monotonic() < self._asked_again

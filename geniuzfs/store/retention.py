@@ -23,6 +23,9 @@ more.
 ROW_BYTES = 256
 """What a version counts for beside its bytes: a line added to a log keeps none."""
 
+CHECK_SECONDS = 60.0
+"""Between two looks at what is kept no longer."""
+
 AT_ONCE = 64
 AT_ONCE_BYTES = 16 << 20
 """Versions, and bytes of theirs, that go in one transaction: of small files that takes 1 ms."""

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -46,9 +47,10 @@ def folders(*databases: Database) -> list[Folder]:
 def learning(
     embedder: FakeEmbedder, shown: Sequence[Folder], retry_seconds: float = 30.0
 ) -> Learning:
-    return Learning(
-        lambda: shown, lambda one: Database.open(one.path, wait=5), embedder, retry_seconds
-    )
+    def open_(one: Folder) -> Database:
+        return Database.open(one.path, wait=5)
+
+    return Learning(lambda: shown, open_, embedder, time.time_ns, retry_seconds)
 
 
 def vectors(database: Database) -> int:

@@ -7,10 +7,10 @@ import pytest
 import trio
 import trio.testing
 
-from geniuzfs.fs.retention import CHECK_SECONDS, expire_versions
+from geniuzfs.fs.retention import expire_versions
 from geniuzfs.fs.volumes import Volume, Volumes
 from geniuzfs.model import FolderId
-from geniuzfs.store import check, tree
+from geniuzfs.store import check, retention, tree
 from geniuzfs.store.connection import Database
 from tests.store.files import DAY, Files
 
@@ -42,11 +42,11 @@ def test_versions_go_when_their_time_is_up(volume: Volume) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(expire_versions, volumes, lambda: files.now_ns)
             await trio.testing.wait_all_tasks_blocked()
-            clock.jump(CHECK_SECONDS)
+            clock.jump(retention.CHECK_SECONDS)
             await until_idle()
             assert files.kept("note.md") == [b"one"]
             files.now_ns += 31 * DAY
-            clock.jump(CHECK_SECONDS)
+            clock.jump(retention.CHECK_SECONDS)
             await until_idle()
             assert files.kept("note.md") == files.kept("gone.md") == []
             nursery.cancel_scope.cancel()

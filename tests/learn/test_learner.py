@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from geniuzfs.learn.learner import Learner, Turn
 from geniuzfs.learn.waking import Waking
 from geniuzfs.model import ModelId
 from geniuzfs.ports import Vectors
-from geniuzfs.store import passages
+from geniuzfs.store import passages, retention
 from geniuzfs.store.connection import Database
 from tests.embed.fake import FakeEmbedder
 from tests.notes import learn, taught, write
@@ -22,7 +23,7 @@ def test_words_are_learned_before_vectors(database: Database) -> None:
     for number in range(3 * FILES_A_STEP):
         write(database, f"{number}.md", f"Note {number}.")
     embedder = FakeEmbedder()
-    learner = Learner(database, embedder)
+    learner = Learner(database, embedder, time.time_ns)
     while learner.waiting().sources:
         assert embedder.passages_embedded == 0
         assert learner.step()
@@ -32,10 +33,24 @@ def test_words_are_learned_before_vectors(database: Database) -> None:
     assert learner.waiting() == (0, 0)
 
 
+def test_versions_that_are_kept_no_longer_go_when_all_is_learned(database: Database) -> None:
+    for number in range(retention.AT_ONCE + 2):
+        write(database, "notes.md", f"Text {number}.")
+    (newest,) = database.view.row("SELECT max(replaced_ns) FROM versions")
+    month_ns = 31 * 86_400 * 10**9
+    learner = Learner(database, FakeEmbedder(), lambda: newest + month_ns)
+    while learner.waiting().sources:
+        assert learner.step()
+    assert database.view.row("SELECT count(*) FROM versions") == (retention.AT_ONCE + 1,)
+    while learner.step():
+        pass
+    assert database.view.row("SELECT count(*) FROM versions") == (0,)
+
+
 def test_without_a_model_the_words_are_learned_and_the_reason_is_kept(database: Database) -> None:
     embedder = FakeEmbedder()
     embedder.away = "it is on holiday"
-    learner = Learner(database, embedder)
+    learner = Learner(database, embedder, time.time_ns)
     write(database, "notes.md", "Said.")
     while learner.step():
         pass
@@ -56,7 +71,7 @@ def test_a_model_that_comes_back_is_used_after_the_pause(database: Database) -> 
     embedder = Chosen()
     write(database, "notes.md", "Said.")
     for retry_seconds, embedded in ((3_600.0, 0), (0.0, 1)):
-        learner = Learner(database, embedder, retry_seconds)
+        learner = Learner(database, embedder, time.time_ns, retry_seconds)
         embedder.away = "it is on holiday"
         while learner.step():
             pass
@@ -74,7 +89,7 @@ def test_another_model_is_asked_at_once(database: Database) -> None:
             return super().passages(texts, model)
 
     embedder = Broken()
-    learner = Learner(database, embedder)
+    learner = Learner(database, embedder, time.time_ns)
     write(database, "notes.md", "Said.")
     while learner.step():
         pass
@@ -123,7 +138,7 @@ def test_a_merge_that_was_killed_is_cleared_and_made_anew(database: Database) ->
         Backlog(database).step()
     with database.txn() as txn:
         txn.run("INSERT INTO segments (ready, buckets, passages) VALUES (0, 1, x'')")
-    learner = Learner(database, FakeEmbedder())
+    learner = Learner(database, FakeEmbedder(), time.time_ns)
     learner.begin()
     assert database.view.row("SELECT count(*) FROM segments WHERE ready = 0") == (0,)
     while learner.step():

@@ -19,6 +19,7 @@ from geniuzfs.config import Config
 from geniuzfs.errors import UnsafePlace
 from geniuzfs.learn.learner import Turn
 from geniuzfs.ports import SystemClock
+from geniuzfs.store import retention
 from geniuzfs.store.connection import Database
 from tests.embed.fake import FakeEmbedder
 from tests.folders.killing import other_disk
@@ -368,6 +369,24 @@ def test_a_place_where_no_folder_can_be_is_named(tmp_path: Path, embedder: FakeE
     config = Config.from_environment({"GENIUZ_HOME": str(tmp_path / "file" / "home")})
     with pytest.raises(UnsafePlace, match="can't be the data directory"):
         Geniuz(config, SystemClock(), embedder).opened(None)
+
+
+def test_without_a_mount_versions_go_too_when_their_time_has_come(
+    mem: Opened, geniuz: Geniuz
+) -> None:
+    for number in range(retention.AT_ONCE + 2):
+        mem.files.put(f"/{number}", "one")
+        mem.files.put(f"/{number}", "two")
+    other = Database.open(mem.folder.path)
+    with other.txn() as txn:
+        txn.run("UPDATE versions SET replaced_ns = id")  # some 50 years ago
+    with geniuz.opened(None) as later:
+        left = []
+        for _ in range(3):
+            later.files.put("/other", "text")
+            left.append(other.view.row("SELECT count(*) FROM versions")[0])
+    other.close()
+    assert left == [2, 0, 0]
 
 
 def test_a_long_life_without_a_mount_leaves_a_short_log(mem: Opened, geniuz: Geniuz) -> None:
