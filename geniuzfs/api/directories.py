@@ -64,7 +64,9 @@ class Directories:
         return self._connections.read(listing)
 
     def remove(self, path: str) -> None:
-        """Forget at once what stands there, a directory with all beneath. Raises NotFound."""
+        """Remove what stands there, a directory with all beneath; its history stays, and can be
+        brought back (Files.undo). Raises NotFound.
+        """
         wanted = requests.path(path)
 
         def remove(txn: Txn) -> None:

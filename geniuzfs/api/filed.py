@@ -10,6 +10,7 @@ from typing import NamedTuple
 from geniuzfs.errors import FileTooLarge, NotText
 from geniuzfs.model import Inode, Memory
 from geniuzfs.store.memories import kept_ns
+from geniuzfs.store.versions import Version
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -107,6 +108,12 @@ class Earlier(NamedTuple):
     """Who wrote it, as far as is known: `vim (1234)`."""
     conflict: bool
     """It was replaced by one who had not read it."""
+
+    @classmethod
+    def of(cls, name: str, one: Version) -> "Earlier":
+        """What the history knows of it."""
+        replaced, written = moment(one.replaced_ns), moment(one.mtime_ns)
+        return cls(name, replaced, written, one.size, one.writer, bool(one.blind))
 
 
 class Page(NamedTuple):

@@ -127,12 +127,8 @@ class Files:
         where nothing is kept of it.
         """
         wanted = requests.path(path)[1:].encode()
-        return [
-            Earlier(
-                name, moment(one.replaced_ns), moment(one.mtime_ns), one.size, one.writer, one.blind
-            )
-            for name, one in self._connections.read(lambda view: histories.of(view, wanted))
-        ]
+        known = self._connections.read(lambda view: histories.of(view, wanted))
+        return [Earlier.of(*each) for each in known]
 
     def earlier(self, path: str, name: str) -> bytes:
         """The bytes of the version of that name, or whose name begins so. Raises NotFound,
@@ -203,20 +199,23 @@ class Files:
 
         return self._connections.write(move)
 
-    def delete(self, path: str, *, if_version: str | None = None) -> int:
+    def delete(
+        self, path: str, *, if_version: str | None = None, keeps_history: bool = False
+    ) -> int:
         """Forget the file: its text, its history, that of what was removed at its path, and what
         only it taught are gone for every reader at once; 1. What is freed is overwritten, but for
-        copies in the index and in the log, which `geniuzfs forget` overwrites too. Raises
-        NotFound, and Changed where it is not that version any more.
+        copies in the index and in the log, which `geniuzfs forget` overwrites too. With
+        `keeps_history` it is only removed, and can be undone. Raises NotFound, and Changed where
+        it is not that version any more.
         """
         wanted, supposed = requests.path(path), requests.version(if_version)
 
         def delete(txn: Txn) -> int:
             found(txn, wanted)
             _check_version(txn, wanted, supposed)
-            return self._forget(txn, [wanted])
+            return self._forget(txn, [wanted], keep=keeps_history)
 
-        return self._connections.write(delete, overwriting=True)
+        return self._connections.write(delete, overwriting=not keeps_history)
 
     def delete_prefix(self, prefix: str) -> int:
         """Forget every file whose path begins so, as `list` finds them, and the history of what was
@@ -289,16 +288,17 @@ class Files:
             whole.move(txn, parts(source), parts(target), maker)
         whole.prune(txn, parts(source.rpartition("/")[0]), maker.now_ns)
 
-    def _forget(self, txn: Txn, wanted: Sequence[str]) -> int:
-        """Remove files and their history; labels, and what only they taught, go by trigger."""
+    def _forget(self, txn: Txn, wanted: Sequence[str], *, keep: bool = False) -> int:
+        """Remove files and, unless to `keep` it, their history; the rest goes by trigger."""
         now_ns = self._clock.now_ns()
         for path in wanted:
             *above, name = parts(path)
             parent = whole.at(txn, above)
             if parent is None:
                 raise NotFound(f"there is no file at {path}")
-            tree.remove(txn, parent.number, name, now_ns, directory=False, keep=False)
-            for lineage in ended.lineages(txn, b"/".join([*above, name])):
+            tree.remove(txn, parent.number, name, now_ns, directory=False, keep=keep)
+            gone = [] if keep else ended.lineages(txn, b"/".join([*above, name]))
+            for lineage in gone:
                 retention.erase(txn, lineage)
         for directory in {path.rpartition("/")[0] for path in wanted}:
             whole.prune(txn, parts(directory), now_ns)

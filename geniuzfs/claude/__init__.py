@@ -158,7 +158,7 @@ class MemoryTool(BetaAbstractMemoryTool):
 
     @_told()
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """Forget a file, or a directory with all beneath, at once."""
+        """Remove a file, or a directory with all beneath; the history stays."""
         path = path_of(command.path)
         if path == ROOT:
             raise ToolError(f"Cannot delete the {ROOT} directory itself")

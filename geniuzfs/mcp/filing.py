@@ -193,8 +193,10 @@ def move_file(door: Door, given: MoveFile) -> Moved:
 
 
 def delete_file(door: Door, given: DeleteFile) -> Deleted:
+    """What an agent deletes can be brought back: its history stays."""
     files = door.opened(given).files
-    return Deleted(deleted=files.delete(given.path, if_version=given.if_version))
+    done = files.delete(given.path, if_version=given.if_version, keeps_history=True)
+    return Deleted(deleted=done)
 
 
 def replaced(text: str, old: str, new: str) -> str:

@@ -140,7 +140,7 @@ ALL: tuple[Offered, ...] = (
     ),
     Offered(
         "delete_file",
-        "Delete a file. What only it said is forgotten at once.",
+        "Delete a file. What only it said is not found any more; its history stays.",
         filing.DeleteFile,
         filing.Deleted,
         filing.delete_file,

@@ -473,6 +473,16 @@ def test_what_is_deleted_is_gone_from_history_and_overwritten(mem: Opened) -> No
     assert not [text for text in secrets if text.encode() in path.read_bytes()]
 
 
+def test_a_file_that_is_deleted_with_its_history_kept_comes_back(mem: Opened) -> None:
+    mem.files.put("/plan.md", "one")
+    assert mem.files.delete("/plan.md", keeps_history=True) == 1
+    assert mem.recall("one") == []
+    mem.files.undo("/plan.md")
+    mem.directories.remove("/plan.md")
+    mem.files.undo("/plan.md")
+    assert mem.files.get("/plan.md").text == "one"
+
+
 def test_delete_prefix_takes_the_history_of_what_was_removed_there(mem: Opened) -> None:
     for path in ("/drafts/a", "/drafts/b", "/dra", "/kept"):
         mem.files.put(path, "text")
