@@ -1,16 +1,13 @@
 """The tool about what files were before.
 
-Thin: api.histories knows the versions and what they hold. Nothing is brought back here: an agent
+Thin: api.files knows the versions and what they hold. Nothing is brought back here: an agent
 reads what a file was and writes it, as any other text, with the version of what is there now.
 """
 
-from datetime import UTC, datetime
-
 from pydantic import Field
 
-from geniuzfs.api import requests
+from geniuzfs.api import filed
 from geniuzfs.api.filed import characters
-from geniuzfs.api.histories import Named
 from geniuzfs.errors import NotText
 from geniuzfs.mcp.door import Door
 from geniuzfs.mcp.fence import encodable
@@ -53,14 +50,14 @@ class Versions(Result):
 
 
 def history(door: Door, given: History) -> Versions:
-    path, name = requests.path(given.path), door.folder(given).name
-    histories = door.geniuz.histories
-    known, text = histories.of(name, path, door.here), None
+    files, text = door.opened(given).files, None
+    known = files.versions(given.path)
     if given.version is not None:
-        (found, held), *_ = histories.texts(name, path, (given.version,), door.here)
-        known = [one for one in known if one.name == found]
-        text = _text(found, held)
-    return Versions(path=path, versions=[_earlier(one) for one in known], text=text)
+        held = files.earlier(given.path, given.version)  # raises where several begin so
+        exact = [one for one in known if one.name == given.version]
+        known = exact or [one for one in known if one.name.startswith(given.version)]
+        text = _text(known[0].name, held)
+    return Versions(path=given.path, versions=[_earlier(one) for one in known], text=text)
 
 
 def _text(name: str, held: bytes) -> str:
@@ -69,17 +66,12 @@ def _text(name: str, held: bytes) -> str:
     return held.decode()
 
 
-def _earlier(one: Named) -> Earlier:
-    version = one.version
+def _earlier(one: filed.Earlier) -> Earlier:
     return Earlier(
         name=encodable(one.name),
-        written_at=_moment(version.mtime_ns),
-        replaced_at=_moment(version.replaced_ns),
-        bytes=version.size,
-        writer=encodable(version.writer),
-        conflict=version.blind,
+        written_at=one.updated_at.isoformat(),
+        replaced_at=one.replaced_at.isoformat(),
+        bytes=one.length,
+        writer=encodable(one.by),
+        conflict=one.conflict,
     )
-
-
-def _moment(ns: int) -> str:
-    return datetime.fromtimestamp(ns // 10**9, UTC).isoformat()
