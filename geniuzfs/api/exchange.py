@@ -3,7 +3,7 @@
 Hides: compression, and the transaction. Promises: exporting, one moment; importing, all or nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
@@ -61,19 +61,25 @@ class Exchange:
             done = self._export(folder, file, told, packed=packed)
         return done, path
 
-    def import_into(self, folder: Folder, source: Path | BufferedReader) -> Imported:
+    def import_into(
+        self, folder: Folder, source: Path | BufferedReader, told: Told = lambda done, of: None
+    ) -> Imported:
         """Take an archive into a folder, in one transaction: others who save there wait for its
-        end. Raises AlreadyExists where one of its files is there, and what importing does.
+        end. `told`: bytes of a file that are read, of how many. Raises AlreadyExists where one of
+        its files is there, and what importing does.
         """
         database = Database.open(folder.path, wait=_WAIT_SECONDS)
         try:
-            with _reading(source) as file, database.txn() as txn:
-                return self._take_in(txn, file, is_new=False)
+            with _reading(source, told) as (file, tell), database.txn() as txn:
+                return self._take_in(txn, file, tell, is_new=False)
         finally:
             database.close()
 
     def import_new(
-        self, source: Path | BufferedReader, name: str | None
+        self,
+        source: Path | BufferedReader,
+        name: str | None,
+        told: Told = lambda done, of: None,
     ) -> tuple[Imported, restoring.Restored]:
         """Make a folder of an archive, as folders.restoring does of a backup. Raises UsageError
         where neither the archive nor `name` says what it is called.
@@ -83,11 +89,11 @@ class Exchange:
         def make(path: Path) -> None:
             database = Database.open(path, create=True)
             try:
-                with _reading(source) as file, database.txn() as txn:
+                with _reading(source, told) as (file, tell), database.txn() as txn:
                     tree.make_root(
                         txn, tree.New(0o40755, *self._config.owner), self._clock.now_ns()
                     )
-                    took.append(self._take_in(txn, file, is_new=True))
+                    took.append(self._take_in(txn, file, tell, is_new=True))
                     _identify(txn, took[0].identity, name, self._clock)
             finally:
                 database.close()
@@ -107,21 +113,27 @@ class Exchange:
         finally:
             database.close()
 
-    def _take_in(self, txn: Txn, file: IO[bytes], *, is_new: bool) -> Imported:
+    def _take_in(
+        self, txn: Txn, file: IO[bytes], tell: Callable[[], None], *, is_new: bool
+    ) -> Imported:
         rules = Rules(self._config.owner, self._config.content_limit, is_new)
-        return importing.take_in(txn, file, rules, self._clock.now_ns())
+        return importing.take_in(txn, file, rules, self._clock.now_ns(), tell)
 
 
 @contextmanager
-def _reading(source: Path | BufferedReader) -> Iterator[IO[bytes]]:
+def _reading(
+    source: Path | BufferedReader, told: Told
+) -> Iterator[tuple[IO[bytes], Callable[[], None]]]:
+    """The archive, and what tells how much of its file was read; of a pipe nobody knows."""
     if isinstance(source, Path):
         if not source.is_file():
             raise NotFound(f"there is no file {source}")
+        size = source.stat().st_size
         with durable.translating(source), source.open("rb") as file, zstd.unpacking(file) as held:
-            yield held
+            yield held, lambda: told(file.tell(), size)
     else:
         with durable.translating(Path("standard input")), zstd.unpacking(source) as held:
-            yield held
+            yield held, lambda: None
 
 
 def _identify(txn: Txn, identity: Identity | None, name: str | None, clock: Clock) -> None:

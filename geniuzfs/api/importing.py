@@ -11,6 +11,7 @@ attributes those of users.
 import json
 import stat
 import tarfile
+from collections.abc import Callable
 from typing import IO, NamedTuple
 
 from geniuzfs.api import tar
@@ -66,14 +67,17 @@ class Rules(NamedTuple):
     is_new: bool
 
 
-def take_in(txn: Txn, source: IO[bytes], rules: Rules, now_ns: int) -> Imported:
-    """Take an archive in. Raises UsageError, AlreadyExists and FileTooLarge, after which the
-    transaction must be undone.
+def take_in(
+    txn: Txn, source: IO[bytes], rules: Rules, now_ns: int, tell: Callable[[], None]
+) -> Imported:
+    """Take an archive in; `tell` is called after each of its members. Raises UsageError,
+    AlreadyExists and FileTooLarge, after which the transaction must be undone.
     """
     taking = _Import(txn, rules, now_ns)
     with tar.whole():
         for member, file in tar.members(source):
             taking.member(member, file)
+            tell()
     return taking.done()
 
 

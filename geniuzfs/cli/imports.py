@@ -30,11 +30,12 @@ def import_(source: str, name: str | None, new_name: str | None, as_json: bool) 
     read: Path | io.BufferedReader = Path(source)
     if source == "-":
         read = io.open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115, UP020 - not ours
-    if name is not None:
-        folder = geniuz.folder(name)
-        done = exchange.import_into(folder, read)
-    else:
-        done, (folder, _was) = exchange.import_new(read, new_name)
+    with output.telling("importing") as told:
+        if name is not None:
+            folder = geniuz.folder(name)
+            done = exchange.import_into(folder, read, told)
+        else:
+            done, (folder, _was) = exchange.import_new(read, new_name, told)
     for left_out in done.left_out:
         output.complain(f"left out: {left_out}")
     counted = {"files": done.files, "memories": done.memories, "known": done.known}

@@ -234,6 +234,23 @@ def test_a_folder_that_is_not_here_is_imported_as_itself(
     assert restored.folder.identity == geniuz.folder("My memory").identity
 
 
+def test_who_imports_is_told_how_much_is_read(geniuz: Geniuz, tmp_path: Path) -> None:
+    for number in range(3):
+        geniuz.keep("My memory", f"Tea at {number}.")
+    database = _opened(geniuz)
+    with database.txn() as txn:
+        for number in range(20):
+            tree.create(txn, ROOT, b"%d" % number, tree.New(0o100644, 0, 0), 5)
+    database.close()
+    exchange, archive = geniuz.copies.exchange(), tmp_path / "x.tar"
+    exchange.export(geniuz.folder("My memory"), archive, lambda done, of: None, packed=False)
+    said: list[tuple[int, int]] = []
+    exchange.import_new(archive, "again", lambda *numbers: said.append(numbers))
+    assert {of for _, of in said} == {archive.stat().st_size}
+    assert [done for done, _ in said] == sorted(done for done, _ in said)
+    assert 0 < said[0][0] < said[-1][0]
+
+
 def test_without_zstd_it_says_what_brings_it(
     geniuz: Geniuz, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
