@@ -5,6 +5,7 @@ nothing is an error, wherever the name stood.
 """
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,9 @@ HERE = ".geniuz-folder"
 _LONGEST = 1024
 """Bytes of such a file that are read: a name has 255."""
 
+_PAUSES = (0.0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+"""Seconds before looking again for a folder that is on its way: seen nowhere for milliseconds."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -40,13 +44,30 @@ class Arranging:
         """What there is now, when moves that were interrupted are finished or undone. What is
         not listed is told in the log, once.
         """
-        waiting = moving.recover(self._home)
-        seen = registry.look(self._home, self._clock)._replace(waiting=waiting)
+        seen = self._look()
         warnings = set(seen.warnings())
         for line in sorted(warnings - self._told):
             _log.warning("%s", line)
         self._told = warnings
         return seen
+
+    def _look(self) -> Seen:
+        """A folder that another process moves at this moment may be seen neither where it was nor
+        where it goes: then look again.
+        """
+        for pause in _PAUSES:
+            before = moving.trace(self._home)
+            seen = self._look_once()
+            after = moving.trace(self._home)
+            moved = before.ids | after.ids
+            if seen.waiting or (moved <= seen.ids() and (moved or before == after)):
+                return seen
+            time.sleep(pause)
+        return self._look_once()
+
+    def _look_once(self) -> Seen:
+        waiting = moving.recover(self._home)
+        return registry.look(self._home, self._clock)._replace(waiting=waiting)
 
     def directories(self) -> list[Path]:
         """Where a folder would be seen if one came. Raises StoreDamaged."""

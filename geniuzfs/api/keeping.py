@@ -39,16 +39,11 @@ class Held(NamedTuple):
 
 
 def wherever(find_: Callable[[], Folder], use: Callable[[Folder], T]) -> T:
-    """What `use` gives of the folder that `find_` finds. A folder that is moved between the two, or
-    while it is looked for, is looked for again: a move is seen for some milliseconds.
+    """What `use` gives of the folder that `find_` finds. A folder that is moved between the two is
+    looked for again: a move is seen for some milliseconds.
     """
     for pause in _PAUSES:
-        try:
-            folder = find_()
-        except NotFound:  # seen neither where it was nor where it went
-            if pause:
-                raise
-            continue
+        folder = find_()
         try:
             return use(folder)
         except (Moved, NotFound, StoreFault) as error:

@@ -85,6 +85,22 @@ def move(home: Path, folder: Folder, into: Path, told: Told = lambda done, of: N
     return folder._replace(path=file_in(target))
 
 
+class Trace(NamedTuple):
+    """The moves on record at a moment: two that are equal mean that none began or ended between."""
+
+    changed_ns: int
+    ids: frozenset[str]
+
+
+def trace(home: Path) -> Trace:
+    """Which folders are on their way, and when that changed last."""
+    try:
+        changed_ns = (home / DIRECTORY).stat().st_mtime_ns
+    except OSError:  # nothing was ever moved
+        return Trace(0, frozenset())
+    return Trace(changed_ns, frozenset(path.stem for path in _records(home)))
+
+
 def recover(home: Path) -> list[Waiting]:
     """Finish or undo what was interrupted; what can't be yet. A move that goes on at this moment
     is left alone, or waited for where it is nearly done.

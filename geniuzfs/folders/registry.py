@@ -83,6 +83,10 @@ class Seen(NamedTuple):
     left_out: list[LeftOut]
     waiting: Sequence[Waiting] = ()
 
+    def ids(self) -> set[str]:
+        """The folders that are there, usable or not."""
+        return {one.identity.id for one in (*self.folders, *(each[0] for each in self.blocked))}
+
     def warnings(self) -> list[str]:
         """What is not listed, a line each."""
         copies = [f"{_twice(copies)}, so neither is used" for copies in self.blocked]
