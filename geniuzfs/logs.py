@@ -37,10 +37,12 @@ def set_up(*, debug: bool, file: Path | None = None) -> None:
     logging.getLogger("geniuzfs").setLevel(logging.DEBUG if debug else logging.INFO)
 
 
-def is_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
+def is_journal(stream: TextIO | None, environment: Mapping[str, str]) -> bool:
     """Whether `stream` is what JOURNAL_STREAM says the journal reads: children inherit the
-    variable, and may write elsewhere.
+    variable, and may write elsewhere. None is a standard error that was closed at the start.
     """
+    if stream is None:
+        return False
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError):  # closed, or none

@@ -89,7 +89,10 @@ class MemoryTool(BetaAbstractMemoryTool):
         command = input.get("command") if isinstance(input, dict) else None
         if command not in COMMANDS:
             raise ToolError(f"Error: `command` is one of {', '.join(COMMANDS)}")
-        return super().call(input)
+        try:
+            return super().call(input)
+        except ToolError as error:  # may repeat what Claude has sent, and can't be sent back
+            raise ToolError(str(error).encode("utf-8", "backslashreplace").decode()) from error
 
     @_told()
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:

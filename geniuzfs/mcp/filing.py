@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from geniuzfs.api.edits import replaced
 from geniuzfs.api.filed import Put
 from geniuzfs.api.requests import PAGE, PAGE_MAX
 from geniuzfs.errors import UsageError
@@ -197,23 +198,6 @@ def delete_file(door: Door, given: DeleteFile) -> Deleted:
     files = door.opened(given).files
     done = files.delete(given.path, if_version=given.if_version, keeps_history=True)
     return Deleted(deleted=done)
-
-
-def replaced(text: str, old: str, new: str) -> str:
-    """`text` with `new` in place of the one `old` in it. Raises UsageError where it stands there
-    never or more than once, overlapping or not.
-    """
-    at = text.find(old)
-    if at < 0:
-        raise UsageError("`old` does not stand in the file: nothing was changed")
-    again = text.find(old, at + 1)
-    if again >= 0:
-        first, second = (text.count("\n", 0, place) + 1 for place in (at, again))
-        raise UsageError(
-            f"`old` stands in the file more than once, in lines {first} and {second} at least:"
-            " nothing was changed, write more of what is around it"
-        )
-    return text[:at] + new + text[at + len(old) :]
 
 
 def _written(put: Put) -> Written:

@@ -46,9 +46,12 @@ class Wire:
     def claim(cls) -> Self:
         """Take standard input and output. Raises UsageError where they are closed."""
         try:
-            wire = cls(os.dup(0), os.dup(1))
+            for each in (0, 1):  # before one is copied: the copy takes the place of a closed one
+                os.fstat(each)
         except OSError as error:
             raise UsageError("standard input and output must be open") from error
+        _have_standard_error()
+        wire = cls(os.dup(0), os.dup(1))
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
@@ -100,3 +103,14 @@ class Wire:
         poll = select.poll()
         poll.register(self.outgoing, select.POLLOUT)
         return bool(poll.poll(0))
+
+
+def _have_standard_error() -> None:
+    """Where it is closed, what goes there goes nowhere: not into what is opened next."""
+    try:
+        os.fstat(2)
+    except OSError:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        if nothing != 2:
+            os.dup2(nothing, 2)
+            os.close(nothing)

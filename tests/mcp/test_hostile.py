@@ -284,13 +284,30 @@ def test_a_server_for_one_folder_that_only_reads(home: Path) -> None:
     assert stored(home) == (0, 0)
 
 
-def test_closed_descriptors_are_an_error_in_one_line(home: Path) -> None:
-    command = f"exec {' '.join(COMMAND)} <&-"
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-"])
+def test_closed_descriptors_are_an_error_in_one_line(home: Path, closed: str) -> None:
+    command = f"exec {' '.join(COMMAND)} {closed}"
     done = subprocess.run(
         ["bash", "-c", command], env=environment(home), capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "geniuzfs: standard input and output must be open\n"
+
+
+def test_a_server_without_standard_error_serves(home: Path) -> None:
+    messages = (
+        request(1, "initialize", INITIALIZE),
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        request(2, "tools/call", {"name": "folders", "arguments": {}}),
+    )
+    done = subprocess.run(
+        ["bash", "-c", f"exec {' '.join(COMMAND)} 2>&-"],
+        input=b"".join(json.dumps(message).encode() + b"\n" for message in messages),
+        stdout=subprocess.PIPE,
+        env=environment(home),
+        check=True,
+    )
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
 
 
 def test_nothing_but_the_protocol_is_on_standard_output(home: Path) -> None:

@@ -210,6 +210,29 @@ def test_a_text_is_replaced_where_it_stands_once_and_no_other_byte(
     assert mem.files.get("/a").text == "\ufeffone\r\ntwo\r\n3\n3b\r\nfive\nno end"
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"command": "str_replace", "path": "/memories/a", "old_str": "\ud800", "new_str": ""},
+        {"command": "str_replace", "path": "/memories/a", "old_str": "", "new_str": "\ud800"},
+        {"command": "insert", "path": "/memories/a", "insert_line": "\ud800", "insert_text": ""},
+        {"command": "view", "path": "\ud800"},
+        {"command": "view", "path": "/memories/\ud800"},
+        {"command": "view", "path": "/memories/../\ud800"},
+    ],
+)
+def test_half_a_character_from_claude_is_refused_in_a_text_that_can_be_sent(
+    tool: MemoryTool, given: dict[str, Any]
+) -> None:
+    """JSON can say half a character; an answer that repeats it would end the whole run."""
+    ask(tool, "create", "/memories/a", file_text="x")
+    with pytest.raises(ToolError) as error:
+        tool.call(given)
+    assert isinstance(error.value.content, str)
+    assert error.value.content.encode()
+    assert ask(tool, "view", "/memories/a").endswith("1\tx")
+
+
 def test_what_stands_there_never_or_again_is_not_replaced(tool: MemoryTool, mem: Opened) -> None:
     mem.files.put("/a", "x y\nx\n\naaa")
     version = mem.files.get("/a").version
