@@ -8,6 +8,7 @@ often.
 """
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -33,20 +34,25 @@ class Door(Protocol):
     def count(self, name: str, number: int) -> None:
         """The number's next step, from `number`, while others write."""
 
+    def end(self) -> None:
+        """Give back what it holds."""
 
-class Mounted:
-    """An editor on the mount. A file system knows no versions: what it saves is based on what it
-    reads right before. What is counted gets a file of its own, put in place as editors do.
+
+class Mounted(Door):
+    """An editor on the mount. A file system knows no versions: what it saves is what it read when
+    it did, with the change. What is counted gets a file of its own, put in place as editors do.
     """
 
     def __init__(self, root: Path, _mem: Opened) -> None:
         self._root = root
 
     def see(self) -> str:
-        return (self._root / NAME).read_text()
+        self._seen = (self._root / NAME).read_text()
+        return self._seen
 
     def change(self, old: str, new: str) -> bool:
-        (self._root / NAME).write_text(self.see().replace(old, new))
+        self._seen = self._seen.replace(old, new)
+        (self._root / NAME).write_text(self._seen)
         return True
 
     def count(self, name: str, number: int) -> None:
@@ -55,7 +61,7 @@ class Mounted:
         temporary.rename(self._root / f"{name}.md")
 
 
-class Called:
+class Called(Door):
     """A program that calls, with versions."""
 
     def __init__(self, _root: Path, mem: Opened) -> None:
@@ -78,7 +84,7 @@ class Called:
         self._files.edit(f"/{NAME}", lambda text: text.replace(old, new))
 
 
-class Claude:
+class Claude(Door):
     """A session of Claude with the memory tool."""
 
     def __init__(self, _root: Path, mem: Opened) -> None:
@@ -100,10 +106,38 @@ class Claude:
         assert self.change(f"{name}: {number};", f"{name}: {number + 1};")
 
 
+class Agent(Door):
+    """An agent with a server of its own, that says which version it has read."""
+
+    def __init__(self, _root: Path, _mem: Opened) -> None:
+        from tests.mcp.serving import Spoken
+
+        self._server = Spoken(Path(os.environ["GENIUZ_HOME"]))
+        self._server.__enter__()
+
+    def see(self) -> str:
+        self._seen = self._server.call("read_file", path=f"/{NAME}")["structuredContent"]
+        return str(self._seen["text"])
+
+    def change(self, old: str, new: str) -> bool:
+        return self._edited(old, new, if_version=self._seen["version"])
+
+    def count(self, name: str, number: int) -> None:
+        assert self._edited(f"{name}: {number};", f"{name}: {number + 1};")
+
+    def end(self) -> None:
+        self._server.__exit__(None)
+
+    def _edited(self, old: str, new: str, **supposed: str) -> bool:
+        called = self._server.call("edit_file", path=f"/{NAME}", old=old, new=new, **supposed)
+        return not called["isError"]
+
+
 DOORS: dict[str, Callable[[Path, Opened], Door]] = {
     "mount": Mounted,
     "api": Called,
     "claude": Claude,
+    "mcp": Agent,
 }
 """A further door is a further entry: test_doors lets each have a process."""
 
@@ -130,6 +164,7 @@ def main(kind: str, root: str) -> None:
                     raise ValueError(order)
             sys.stdout.write(f"{answer}\n")
             sys.stdout.flush()
+        door.end()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Four processes edit one file through all doors: every update is there, or was refused."""
+"""Four processes edit one file through all doors: each update is there, was refused, or is kept."""
 
 import json
 import os
@@ -7,20 +7,19 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from tests.daemon import Daemon, wait_until
 from tests.mounted.doors import DOORS, NAME
 
 ROOT = Path(__file__).parents[2]
-PROCESSES = 4
 EDITS = 200
-KINDS = [*DOORS, *["claude"] * (PROCESSES - len(DOORS))]
-"""Where there are fewer doors than processes, the memory tool is used by several sessions."""
+KINDS = list(DOORS)
 
-VERSIONED = ("api",)
-"""Doors whose change is refused when any byte is another; "mount" refuses nothing, the others when
-what they change is not there any more.
+VERSIONED = ("api", "mcp")
+"""Doors whose change is refused when any byte is another; "mount" refuses nothing, and puts what it
+saw in place of what is there; "claude" refuses when what it changes is not there any more.
 """
 
 
@@ -75,34 +74,60 @@ def read_back(mount: Daemon) -> str:
     return (mount.root / NAME).read_text()
 
 
-def test_edits_in_any_order_are_there_or_refused(mount: Daemon) -> None:
+def shown_at(mount: Daemon) -> int:
+    """When the file was written last, as the mount shows it. Is no reading."""
+    return (mount.root / NAME).stat().st_mtime_ns
+
+
+def shown_since(mount: Daemon, before: int) -> bool:
+    return shown_at(mount) != before
+
+
+def test_edits_in_any_order_are_there_or_refused_or_kept(mount: Daemon) -> None:
     """Each process reads at some moment and changes at a later one, when others have changed the
-    file meanwhile. What happens is what a model says, edit by edit and to the last byte.
+    file meanwhile. What happens is what a model says, edit by edit and to the last byte; what the
+    mount's editor writes over without having read it is in the history, marked.
     """
     chance = random.Random(1)
     names = [f"{kind}{number}" for number, kind in enumerate(KINDS)]
     text = begin(mount, ["all", *names])
-    outcomes = {"done": 0, "refused": 0}
+    done, refused, unread = 0, 0, list[str]()
     with processes(mount, KINDS) as running:
         seen = dict.fromkeys(names, "")
-        while sum(outcomes.values()) < EDITS:
-            at = chance.randrange(PROCESSES)
+        while done + refused < EDITS:
+            at = chance.randrange(len(KINDS))
             name, process = names[at], running[at]
-            if not seen[name] or process.kind == "mount" or chance.random() < 0.3:
+            if not seen[name] or chance.random() < 0.3:
                 assert process.ask("see", text) == "seen"
                 seen[name] = text
             # A line that all change, or one's own.
             which = chance.choice(["all", name])
             old = next(line for line in seen[name].splitlines() if line.startswith(f"{which}:"))
-            new = f"{which}: {sum(outcomes.values()) + 1};"
-            fits = seen[name] == text if process.kind in VERSIONED else f"{old}\n" in text
+            new = f"{which}: {done + refused + 1};"
+            base, fits = text, f"{old}\n" in text
+            if process.kind in VERSIONED:
+                fits = seen[name] == text
+            elif process.kind == "mount":
+                base, fits = seen[name], True
+                unread += [text] * (base != text)
+            shown = shown_at(mount)
             assert process.ask("change", old, new) == ("done" if fits else "refused")
-            outcomes["done" if fits else "refused"] += 1
-            text = text.replace(f"{old}\n", f"{new}\n") if fits else text
+            if not fits:
+                refused += 1
+                continue
+            done, text = done + 1, base.replace(f"{old}\n", f"{new}\n")
+            if process.kind == "mount":
+                seen[name] = text
+            else:  # until then the mount knows of no conflict
+                wait_until(partial(shown_since, mount, shown))
         for each in running:
             assert each.ask("see", text) == "seen"
-    assert min(outcomes.values()) > EDITS / 10
+    assert min(done, refused) > EDITS / 10
+    assert len(unread) > EDITS / 20
     assert read_back(mount) == text
+    kept = mount.root / ".history" / NAME
+    in_conflict = [each.read_text() for each in sorted(kept.iterdir()) if "~conflict" in each.name]
+    assert in_conflict == unread
 
 
 def test_edits_at_the_same_time_are_all_there(mount: Daemon) -> None:
@@ -115,9 +140,9 @@ def test_edits_at_the_same_time_are_all_there(mount: Daemon) -> None:
         for each in running:
             assert each.ask("see", read_back(mount)) == "seen"  # or they begin one by one
         for name, each in zip(names, running, strict=True):
-            each.order("count", name, EDITS // PROCESSES)
-        assert [each.answer() for each in running] == ["counted"] * PROCESSES
-    counted = [0 if kind == "mount" else EDITS // PROCESSES for kind in KINDS]
+            each.order("count", name, EDITS // len(KINDS))
+        assert [each.answer() for each in running] == ["counted"] * len(KINDS)
+    counted = [0 if kind == "mount" else EDITS // len(KINDS) for kind in KINDS]
     expected = "".join(f"{name}: {n};\n" for name, n in zip(names, counted, strict=True))
     wait_until(lambda: read_back(mount) == expected)
-    assert (mount.root / "mount0.md").read_text() == f"mount0: {EDITS // PROCESSES};\n"
+    assert (mount.root / "mount0.md").read_text() == f"mount0: {EDITS // len(KINDS)};\n"
