@@ -13,6 +13,8 @@ import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.daemon import wait_until
+
 ENDED_SECONDS = 30
 
 COMMAND = [sys.executable, "-m", "geniuzfs", "mcp", "serve"]
@@ -129,6 +131,9 @@ def http_server(home: Path, *options: str) -> Iterator[tuple[str, str]]:
         said = json.loads(process.stdout.readline())
         yield said["url"], said["token"]
         assert process.poll() is None
+        # Whatever was asked of it, however many asked.
+        wait_until(lambda: len(os.listdir(f"/proc/{process.pid}/fd")) < 40)
+        assert resident_mb(process.pid) < 400
     finally:
         process.terminate()
         _, log = process.communicate(timeout=ENDED_SECONDS)
@@ -154,3 +159,10 @@ async def over_http(url: str, token: str, mode: str = "auto") -> AsyncIterator[C
         Client(streamable_http_client(url, http_client=http), mode=mode) as client,
     ):
         yield client
+
+
+def resident_mb(pid: int) -> float:
+    """What a process has in memory."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    held = dict(line.split(":", 1) for line in status.splitlines())
+    return int(held["VmRSS"].split()[0]) / 1024

@@ -21,6 +21,7 @@ from tests.mcp.serving import (
     environment,
     error_text,
     request,
+    resident_mb,
 )
 
 LONG = "x" * 3_000_000
@@ -32,6 +33,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spoken]:
     home = tmp_path_factory.mktemp("shared") / "home"
     with Spoken(home) as spoken:
         yield spoken
+        assert len(os.listdir(f"/proc/{spoken.process.pid}/fd")) < 30
+        assert resident_mb(spoken.process.pid) < 400
     assert stored(home) == (0, 0)
 
 
@@ -331,9 +334,3 @@ def test_nothing_but_the_protocol_is_on_standard_output(home: Path) -> None:
     )
     assert [json.loads(line)["id"] for line in process.stdout.splitlines()] == [1, 2]
     assert process.stderr == b"stray\n"
-
-
-def resident_mb(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
-    held = dict(line.split(":", 1) for line in status.splitlines())
-    return int(held["VmRSS"].split()[0]) / 1024
