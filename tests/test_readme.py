@@ -1,16 +1,21 @@
 """The README's commands do what it says they do, to the letter."""
 
+import inspect
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import geniuzfs
 from geniuzfs import errors
 from geniuzfs.api.directories import Directories
+from geniuzfs.api.exporting import Exported
 from geniuzfs.api.files import Files
 from geniuzfs.api.opened import Opened
+from geniuzfs.api.requests import Filters
 from geniuzfs.api.sourced import SourcesOf
 from geniuzfs.claude import COMMANDS
 from geniuzfs.folders.mounts import mount_at
@@ -106,7 +111,8 @@ def test_the_example_of_the_memory_tool_runs(tmp_path: Path) -> None:
         )
         assert (done.stdout, done.returncode) == ("Done.\n", 0), done.stderr
         assert [is_error for _, is_error in api.results()] == [False, False]
-    assert set(re.findall(r"^\| `([a-z_]+) ", README, re.MULTILINE)) >= set(COMMANDS)
+    section = README.partition("\n## Claude's memory tool\n")[2].partition("\n## ")[0]
+    assert tuple(re.findall(r"^\| `([a-z_]+) PATH`", section, re.MULTILINE)) == COMMANDS
 
 
 def test_every_call_of_a_program_is_in_the_readme() -> None:
@@ -124,6 +130,46 @@ def test_every_call_of_a_program_is_in_the_readme() -> None:
         "True",
         "False",
     }
+
+
+def test_every_call_of_a_program_is_shown_with_its_parameters_and_answer() -> None:
+    table = re.search(r"\| call \| answer \| errors \|.*?\n\n", README, re.DOTALL)
+    assert table is not None
+    rows = re.findall(r"^\| (`mem\..*?) \| (.*?) \|", table[0], re.MULTILINE)
+    for calls, answer in rows:
+        named = re.findall(r"`mem\.([a-z_.]+)\((.*?)\)`", calls)
+        for name, shown in named:
+            owner, _, method = name.rpartition(".")
+            called = getattr({"": Opened, **PARTS}[owner], method)
+            assert parameters(called, shown) == shown, name
+            attributes = re.search(r"`(\.[^`]*)`", answer)
+            for attribute in attributes[1].split() if attributes and len(named) == 1 else ():
+                assert attribute[1:] in answered(called), (name, attribute)
+
+
+PARTS = {"files": Files, "directories": Directories, "sources": SourcesOf}
+
+
+def parameters(called: Any, shown: str) -> str:
+    """Those of a call as the README shows them: filters have no default, `...` stands for some."""
+    if "..." in shown:
+        return shown
+    told = []
+    for one in list(inspect.signature(called).parameters.values())[1:]:
+        if one.kind is inspect.Parameter.VAR_KEYWORD:
+            told += list(get_type_hints(Filters))
+        elif one.default is inspect.Parameter.empty:
+            told.append(one.name)
+        else:
+            told.append(f"{one.name}={json.dumps(one.default)}".replace("null", "None"))
+    return ", ".join(told).replace("false", "False").replace("true", "True")
+
+
+def answered(called: Any) -> set[str]:
+    """The attributes of what a call gives; of a list or the like, of what is in it."""
+    given = get_type_hints(called, localns={"Exported": Exported})["return"]
+    kinds = [kind for kind in (given, *get_args(given)) if isinstance(kind, type)]
+    return {name for kind in kinds for name in (*dir(kind), *vars(kind).get("__annotations__", ()))}
 
 
 def test_the_test_command_is_the_one_that_ci_runs() -> None:
