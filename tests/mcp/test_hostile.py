@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from threading import Thread
 import pytest
 
 from geniuzfs.config import Config
-from geniuzfs.mcp.stdio import WAITING
+from geniuzfs.mcp.stdio import LAST_SECONDS, WAITING
 from geniuzfs.runtime import geniuz
 from tests.daemon import wait_until
 from tests.mcp.serving import (
@@ -223,6 +224,86 @@ def test_a_client_that_goes_ends_the_server(home: Path) -> None:
         server.process.stdout.close()
         server.send(request(1, "ping"))
         assert server.process.wait(ENDED_SECONDS) == 0
+
+
+@pytest.mark.parametrize("asked", [0, 50])
+def test_a_client_that_is_killed_takes_its_server_along(home: Path, asked: int) -> None:
+    calls = b"".join(
+        json.dumps(request(number, "tools/call", {"name": "recent"})).encode() + b"\n"
+        for number in range(asked)
+    )
+    client = subprocess.Popen(
+        [COMMAND[0], "-c", CLIENT, json.dumps(COMMAND)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(home),
+    )
+    assert client.stdin is not None
+    assert client.stdout is not None
+    with client.stdin, client.stdout:
+        client.stdin.write(json.dumps(request("i", "initialize", INITIALIZE)).encode() + b"\n")
+        client.stdin.write(calls)
+        client.stdin.flush()
+        server = int(client.stdout.readline())
+        client.kill()
+        client.wait()
+        wait_until(lambda: not is_running(server), LAST_SECONDS / 2)
+    assert stored(home) == (0, 0)
+
+
+CLIENT = """
+import json, subprocess, sys
+server = subprocess.Popen(json.loads(sys.argv[1]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+server.stdin.write(sys.stdin.buffer.readline())
+server.stdin.flush()
+server.stdout.readline()
+print(server.pid, flush=True)
+while line := sys.stdin.buffer.readline():
+    server.stdin.write(line)
+    server.stdin.flush()
+"""
+"""It starts a server, as clients do, greets it, and asks what it is told to."""
+
+
+def is_running(pid: int) -> bool:
+    """A process that nobody has waited for yet has ended all the same."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_server_that_is_ended_amid_calls_leaves_each_whole_or_not_there(home: Path) -> None:
+    with Spoken(home) as server:
+        server.send(
+            *(
+                request(number, "tools/call", {"name": "keep", "arguments": {"text": f"{number}"}})
+                for number in range(50)
+            )
+        )
+        assert "result" in server.receive()
+        server.process.terminate()
+        assert server.process.wait(LAST_SECONDS / 2) == -signal.SIGTERM
+    files, memories = stored(home)
+    assert files == 0
+    assert 1 <= memories <= 50
+
+
+def test_calls_leave_nothing_in_memory(server: Spoken) -> None:
+    """Within 3,000 calls the server grew by .4 MB."""
+
+    def call(times: int) -> None:
+        for number in range(times):
+            server.call("read_file", path="/n")
+            server.call("read_file", path=f"/{number}")
+            server.call("recall", query=f"plain words {number}", mode="words")
+            server.call("list_files")
+
+    server.call("write_file", path="/n", text="plain words\n" * 2_000)
+    call(25)
+    before = resident_mb(server.process.pid)
+    call(200)
+    assert resident_mb(server.process.pid) < before + 8
 
 
 @pytest.mark.parametrize("cancelled", [b'"requestId":"slow"', b'"requestId":[]', b'"x":1'])
