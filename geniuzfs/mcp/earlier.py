@@ -10,7 +10,7 @@ from geniuzfs.api import filed
 from geniuzfs.api.filed import characters
 from geniuzfs.errors import NotText
 from geniuzfs.mcp.door import Door
-from geniuzfs.mcp.fence import encodable
+from geniuzfs.mcp.fence import encodable, one_line
 from geniuzfs.mcp.filing import At
 from geniuzfs.mcp.schemas import Part, Result
 
@@ -44,7 +44,7 @@ class Versions(Result):
             return self.text
         return "\n".join(
             f"{one.name}  {one.bytes} bytes, written {one.written_at}"
-            f"{' by ' * bool(one.writer)}{one.writer}{', in conflict' * one.conflict}"
+            f"{' by ' * bool(one.writer)}{one_line(one.writer)}{', in conflict' * one.conflict}"
             for one in self.versions
         )
 

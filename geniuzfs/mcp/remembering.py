@@ -12,7 +12,7 @@ from pydantic import Field
 from geniuzfs.api import requests
 from geniuzfs.api.keeping import Held
 from geniuzfs.mcp.door import Door
-from geniuzfs.mcp.fence import encodable
+from geniuzfs.mcp.fence import encodable, one_line
 from geniuzfs.mcp.schemas import Arguments, InFolder, Part, Result
 from geniuzfs.recall import render
 from geniuzfs.recall.query import LIMIT, LIMIT_MAX, LONGEST
@@ -151,7 +151,7 @@ class Folders(Result):
 
     def said(self) -> str:
         return "\n".join(
-            f"{'*' if one.meant else ' '} {one.name}: {one.description}".rstrip(": ")
+            f"{'*' if one.meant else ' '} {one.name}: {one_line(one.description)}".rstrip(": ")
             for one in self.folders
         )
 
