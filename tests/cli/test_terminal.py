@@ -55,10 +55,12 @@ def in_pipe(there: World, *words: str) -> str:
 def test_an_answer_has_what_is_beside_the_text_dim(there: World) -> None:
     plain = in_pipe(there, "recall", "--keyword", "tea")
     found = on_terminal(there, "recall", "--keyword", "tea")
-    hit, searched = found.splitlines()
-    text, cited = plain.splitlines()[0].split(" [")
-    assert hit == f"{text} \x1b[2m[{cited}\x1b[0m"
-    assert searched == f"\x1b[2m{plain.splitlines()[1]}\x1b[0m"
+    *hits, searched = plain.splitlines()
+    assert hits
+    for hit, shown in zip(hits, found.splitlines(), strict=False):
+        text, cited = hit.split(" [")
+        assert shown == f"{text} \x1b[2m[{cited}\x1b[0m"
+    assert found.splitlines()[len(hits) :] == [f"\x1b[2m{searched}\x1b[0m"]
 
 
 def test_what_a_note_says_does_not_reach_a_terminal_as_a_command(there: World) -> None:
