@@ -89,8 +89,29 @@ def pass_on(
         end(txn, other, new, now_ns)
         return
     if is_temporary(new[1]):  # the backup of the save before
+        if versions.lineage_of(txn, other.number) is not None:
+            end(txn, other, new, now_ns)
         rename(txn, moved, old, new, now_ns)
         return
+    _succeed(txn, moved, old, other, now_ns, who)
+
+
+def swap(
+    txn: Txn, moved: Inode, old: Place, other: Inode, new: Place, now_ns: int, who: Who
+) -> None:
+    """Each is about to get the other's name. Where one of the names is only passing by that is a
+    save, as by a rename; else each keeps its history.
+    """
+    if not stat.S_ISREG(moved.mode) or not stat.S_ISREG(other.mode):
+        return
+    if is_temporary(old[1]) and not is_temporary(new[1]) and other.nlink == 1:
+        _succeed(txn, moved, old, other, now_ns, who)
+    elif is_temporary(new[1]) and not is_temporary(old[1]) and moved.nlink == 1:
+        _succeed(txn, other, new, moved, now_ns, who)
+
+
+def _succeed(txn: Txn, moved: Inode, old: Place, other: Inode, now_ns: int, who: Who) -> None:
+    """`moved`, at `old`, has from now on the history of `other`."""
     held = {*pieces.lengths(txn, moved.number), *pieces.lengths(txn, other.number)}
     content = New(moved.size, _of(txn, moved.number), now_ns, *who(other))
     versions.replace(txn, _old(other), content, held)

@@ -232,6 +232,7 @@ def rename(
     _check_not_into_itself(txn, moved, new[0])
     if exchange is Exchange.SWAP and other is not None:
         _check_not_into_itself(txn, other, old[0])
+        lineages.swap(txn, moved, old, other, new, now_ns, who)
         return _swap(txn, (old, moved), (new, other), now_ns)
     if other is None:
         lineages.rename(txn, moved, old, new, now_ns)

@@ -72,6 +72,11 @@ class Files:
             given = who or Replacing()
             tree.rename(txn, *places, Exchange.REPLACE, self.tick(), who=lambda _: given)
 
+    def swap(self, old: str, new: str) -> None:
+        with self.database.txn() as txn:
+            places = self.place(old), self.place(new)
+            tree.rename(txn, *places, Exchange.SWAP, self.tick())
+
     def remove(self, path: str) -> None:
         with self.database.txn() as txn:
             tree.remove(txn, *self.place(path), self.tick(), directory=False)

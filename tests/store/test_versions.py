@@ -284,6 +284,40 @@ def test_a_file_with_two_names_has_one_history(files: Files) -> None:
     assert files.kept("one") == []
 
 
+def test_a_save_by_swapping_keeps_the_history_with_the_name(files: Files) -> None:
+    """As renameat2(2) with RENAME_EXCHANGE does, of which what is left over is then removed."""
+    for number, text in enumerate((b"one", b"two", b"three")):
+        files.save("note.md.tmp" if number else "note.md", text)
+        if number:
+            places = ("note.md.tmp", "note.md") if number == 1 else ("note.md", "note.md.tmp")
+            files.swap(*places)
+            files.remove("note.md.tmp")
+    assert files.kept("note.md") == [b"one", b"two"]
+    assert files.kept("note.md.tmp") == []
+
+
+def test_of_two_files_that_are_swapped_each_keeps_its_history(files: Files) -> None:
+    for name in ("one", "two"):
+        files.save(name, name.encode())
+        files.save(name, b"later")
+    files.swap("one", "two")
+    assert (files.kept("one"), files.kept("two")) == ([b"two"], [b"one"])
+
+
+def test_what_was_swapped_to_a_backups_name_ends_when_the_next_comes(files: Files) -> None:
+    number = files.save("note.md", b"one")
+    with files.database.txn() as txn:
+        tree.link(txn, number, *files.place("other.md"), files.tick())
+    files.save("note.md", b"two")
+    files.save("x~", b"none")
+    files.swap("note.md", "x~")
+    files.remove("other.md")
+    files.save("y~", b"none")
+    files.rename("y~", "x~")
+    kept = [files.kept(path) for path in ("note.md", "other.md", "x~")]
+    assert [b"one", b"two"] in kept
+
+
 def test_labels_go_with_the_name(files: Files) -> None:
     number, label = files.save("note.md", b"one"), b"user.geniuz.label.channel"
     with files.database.txn() as txn:
