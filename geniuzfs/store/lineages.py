@@ -38,6 +38,15 @@ def unknown(_replaced: Inode) -> Replacing:
     return Replacing()
 
 
+def is_last(txn: Txn, found: Inode, place: Place) -> bool:
+    """Whether the file is gone for people without this name: others that it has are those of
+    backups, which some programs make by link(2).
+    """
+    if found.nlink == 1 or not stat.S_ISREG(found.mode):
+        return found.nlink == 1
+    return not is_temporary(place[1]) and not versions.lasts(txn, found.number, place)
+
+
 def begin(txn: Txn, number: InodeNumber, place: Place) -> None:
     """A file was created, or a file without history got a name: if one ended there, it goes on."""
     found = _ended_at(txn, place)
@@ -54,8 +63,8 @@ def begin(txn: Txn, number: InodeNumber, place: Place) -> None:
 
 
 def end(txn: Txn, found: Inode, place: Place, now_ns: int, *, backup: bool = False) -> None:
-    """A file is about to lose its last name, or (`backup`) to be renamed out of the way: its
-    content becomes a version, and its history ends at `place`.
+    """A file is about to lose its last name, or (`backup`) to be a backup alone: its content
+    becomes a version, and its history ends at `place`.
     """
     if not stat.S_ISREG(found.mode):
         return
@@ -84,7 +93,7 @@ def end_directory(txn: Txn, number: InodeNumber) -> None:
 def pass_on(
     txn: Txn, moved: Inode, old: Place, other: Inode, new: Place, now_ns: int, who: Who
 ) -> None:
-    """`moved`, at `old`, is about to take the place of `other`, whose only name is at `new`."""
+    """`moved`, at `old`, is about to take the place of `other`, whose last name is at `new`."""
     if not stat.S_ISREG(moved.mode) or not stat.S_ISREG(other.mode):
         end(txn, other, new, now_ns)
         return
@@ -104,9 +113,9 @@ def swap(
     """
     if not stat.S_ISREG(moved.mode) or not stat.S_ISREG(other.mode):
         return
-    if is_temporary(old[1]) and not is_temporary(new[1]) and other.nlink == 1:
+    if is_temporary(old[1]) and is_last(txn, other, new):
         _succeed(txn, moved, old, other, now_ns, who)
-    elif is_temporary(new[1]) and not is_temporary(old[1]) and moved.nlink == 1:
+    elif is_temporary(new[1]) and is_last(txn, moved, old):
         _succeed(txn, other, new, moved, now_ns, who)
 
 
@@ -128,7 +137,7 @@ def rename(txn: Txn, moved: Inode, old: Place, new: Place, now_ns: int) -> None:
     if not stat.S_ISREG(moved.mode):
         return
     was, becomes = is_temporary(old[1]), is_temporary(new[1])
-    if becomes and not was and moved.nlink == 1:
+    if becomes and not was and is_last(txn, moved, old):
         end(txn, moved, old, now_ns, backup=True)
     elif not becomes and versions.lineage_of(txn, moved.number) is None:
         begin(txn, moved.number, new)

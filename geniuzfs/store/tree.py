@@ -179,10 +179,11 @@ def remove(
     if directory:
         _check_empty(txn, found.number)
         lineages.end_directory(txn, found.number)
-    elif found.nlink == 1 and not keep:
-        lineages.drop(txn, found.number)
-    elif found.nlink == 1:
-        lineages.end(txn, found, (parent, name), now_ns)
+    elif lineages.is_last(txn, found, (parent, name)):
+        if keep:
+            lineages.end(txn, found, (parent, name), now_ns, backup=found.nlink > 1)
+        else:
+            lineages.drop(txn, found.number)
     txn.run("DELETE FROM entries WHERE parent = ? AND name = ?", (parent, name))
     _touch_parent(txn, parent, now_ns, -1 if directory else 0)
     return _unlinked(txn, found, now_ns, losing)
@@ -238,7 +239,7 @@ def rename(
         lineages.rename(txn, moved, old, new, now_ns)
     else:
         _check_kind(other, stat.S_ISDIR(moved.mode))
-        if other.nlink == 1:
+        if lineages.is_last(txn, other, new):
             lineages.pass_on(txn, moved, old, other, new, now_ns, who)
         other = _replaced(txn, new, other, stat.S_ISDIR(moved.mode), now_ns, losing)
     return Renamed(_moved(txn, old, new, moved, now_ns), other)

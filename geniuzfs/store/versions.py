@@ -21,6 +21,8 @@ BURST_NS = 60_000_000_000
 STEP_NS = 1_000_000
 """Versions of a file are a millisecond apart at least: their names say no more."""
 
+_NAMES = 16
+
 VersionId = NewType("VersionId", int)
 LineageId = NewType("LineageId", int)
 
@@ -143,8 +145,19 @@ def wanted(view: View, number: InodeNumber) -> bool:
     """Whether what this file replaces is to be kept."""
     if view.row("SELECT 1 FROM _meta WHERE key = 'history_days' AND value = '0'"):
         return False
-    path = paths.path(view, number)
-    return path is not None and not is_temporary(path)
+    return lasts(view, number)
+
+
+def lasts(view: View, number: InodeNumber, but: tuple[InodeNumber, bytes] | None = None) -> bool:
+    """Whether the file has a name (beside `but`) that is not only passing by. Of many, _NAMES are
+    asked.
+    """
+    sql = "SELECT parent, name FROM entries WHERE inode = ? LIMIT ?"
+    for place in view.rows(sql, (number, _NAMES)):
+        above = paths.path(view, place[0])
+        if tuple(place) != but and above is not None and not is_temporary(above + b"/" + place[1]):
+            return True
+    return False
 
 
 def lineage_of(view: View, number: InodeNumber) -> LineageId | None:

@@ -77,6 +77,13 @@ class Files:
             places = self.place(old), self.place(new)
             tree.rename(txn, *places, Exchange.SWAP, self.tick())
 
+    def link(self, old: str, new: str) -> None:
+        with self.database.txn() as txn:
+            tree.link(txn, self.number(old), *self.place(new), self.tick())
+
+    def is_there(self, path: str) -> bool:
+        return tree.child(self.database.view, *self.place(path)) is not None
+
     def remove(self, path: str) -> None:
         with self.database.txn() as txn:
             tree.remove(txn, *self.place(path), self.tick(), directory=False)

@@ -305,9 +305,8 @@ def test_of_two_files_that_are_swapped_each_keeps_its_history(files: Files) -> N
 
 
 def test_what_was_swapped_to_a_backups_name_ends_when_the_next_comes(files: Files) -> None:
-    number = files.save("note.md", b"one")
-    with files.database.txn() as txn:
-        tree.link(txn, number, *files.place("other.md"), files.tick())
+    files.save("note.md", b"one")
+    files.link("note.md", "other.md")
     files.save("note.md", b"two")
     files.save("x~", b"none")
     files.swap("note.md", "x~")
@@ -316,6 +315,37 @@ def test_what_was_swapped_to_a_backups_name_ends_when_the_next_comes(files: File
     files.rename("y~", "x~")
     kept = [files.kept(path) for path in ("note.md", "other.md", "x~")]
     assert [b"one", b"two"] in kept
+
+
+def test_backups_made_by_link_keep_the_history_with_the_name(files: Files) -> None:
+    """As `rsync --backup` does."""
+    files.save("note.md", b"one")
+    for text in (b"two", b"three"):
+        if files.is_there("note.md~"):
+            files.remove("note.md~")
+        files.link("note.md", "note.md~")
+        files.save("note.md.tmp", text)
+        files.rename("note.md.tmp", "note.md")
+    assert files.kept("note.md") == [b"one", b"two"]
+    assert files.kept("note.md~") == []
+
+
+def test_a_file_that_is_left_as_a_backup_alone_is_kept(files: Files) -> None:
+    files.save("note.md", b"one")
+    files.link("note.md", "note.md~")
+    files.remove("note.md")
+    files.save("note.md", b"two")
+    files.remove("note.md~")
+    assert files.kept("note.md") == [b"one"]
+
+
+def test_a_file_that_had_a_passing_name_first_has_a_history(files: Files) -> None:
+    files.save("note.md.tmp", b"one")
+    files.link("note.md.tmp", "note.md")
+    files.save("note.md", b"two")
+    files.remove("note.md")
+    files.remove("note.md.tmp")
+    assert files.kept("note.md") == [b"one", b"two"]
 
 
 def test_labels_go_with_the_name(files: Files) -> None:
