@@ -260,7 +260,7 @@ class Files:
             self._some_unsaved.set()
 
     def _save_inline(self, node: Node, buffer: Buffer) -> None:
-        by = node.writer, node.replacing
+        by = node.writer, node.is_mixed, node.replacing
         new = self._begin(node, buffer)
         saved = False
         try:
@@ -271,7 +271,7 @@ class Files:
             self._end(node, buffer, saved, *by)
 
     async def _save_in_thread(self, node: Node, buffer: Buffer) -> None:
-        by = node.writer, node.replacing
+        by = node.writer, node.is_mixed, node.replacing
         new = self._begin(node, buffer)
         saved, done = False, trio.Event()
         node.saving = done
@@ -306,13 +306,14 @@ class Files:
         buffer: Buffer,
         saved: bool,
         writer: Process | None,
+        is_mixed: bool,
         replacing: list[Process],
     ) -> None:
         buffer.end_save(saved=saved)
         if saved:
             self.readers.wrote(node.id, writer or UNKNOWN)
         else:
-            node.is_mixed = node.is_mixed or node.writer is not None
+            node.is_mixed = node.is_mixed or is_mixed or node.writer not in (None, writer)
             node.writer = node.writer or writer
             node.replacing = replacing + node.replacing
         node.volume.saves += 1

@@ -7,12 +7,14 @@ import pytest
 import trio
 import trio.testing
 
+from geniuzfs.errors import Busy
 from geniuzfs.fs.background import KEEP_SECONDS, save_all, save_growing
 from geniuzfs.fs.files import Files
 from geniuzfs.fs.inodes import Node, Nodes
 from geniuzfs.fs.volumes import Volume
-from geniuzfs.model import ROOT, FolderId
-from geniuzfs.store import check, content, tree
+from geniuzfs.model import ROOT, FolderId, Writer
+from geniuzfs.processes import Process
+from geniuzfs.store import check, content, tree, versions
 from geniuzfs.store.connection import Database
 
 
@@ -247,3 +249,33 @@ def test_save_all_gives_up_in_time_and_says_what_it_could_not_save(
     assert len(messages) == 5
     assert all("could not be saved at the end" in message for message in messages)
     assert all(saved(node) == b"old\n" for node in some)
+
+
+def test_a_text_of_two_is_nobodys_alone_when_it_could_not_be_saved_at_first(
+    files: Files, opened: Callable[[bytes], Node], other: Database
+) -> None:
+    node, view = opened(b"plan"), other.view
+    one, two = (Process(Writer(name, pid, 1), ()) for name, pid in (("vim", 10), ("agent", 11)))
+
+    async def write(offset: int, data: bytes, by: Process) -> None:
+        await files.make_way(node, offset, offset + len(data), by)
+        files.write(node, offset, data, by)
+
+    async def main() -> None:
+        for text in (b"A\n", b"B\n"):
+            await write(0, text, two)
+            await files.save(node)
+        await write(4, b"of one\n", one)
+        await write(11, b"of two\n", two)
+        with other.txn(), pytest.raises(Busy):
+            await files.save(node)
+        await files.save(node)
+        for text in (b"C\n", b"D\n"):
+            await write(4, text, two)
+            await files.save(node)
+        lineage = versions.lineage_of(view, node.number)
+        assert lineage is not None
+        kept = [b"".join(versions.read(view, one)) for one in versions.of(view, lineage)]
+        assert b"B\nd\nof one\nof two\n" in kept
+
+    run(main)
