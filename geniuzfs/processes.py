@@ -43,6 +43,7 @@ def this() -> Process:
     """This process, called by the program that it runs: `sync.py`."""
     found = Processes().of(os.getpid())
     name = os.path.basename(sys.argv[0]) if sys.argv else ""
+    name = os.fsencode(name).decode("utf-8", "replace")  # SQLite takes no other text
     return found._replace(writer=found.writer._replace(name=name or "python"))
 
 

@@ -11,7 +11,7 @@ import pytest
 from geniuzfs.fs import readers
 from geniuzfs.fs.readers import Readers
 from geniuzfs.model import NOBODY, Writer
-from geniuzfs.processes import UNKNOWN, Process, Processes, now
+from geniuzfs.processes import UNKNOWN, Process, Processes, now, this
 
 FILE = 7
 
@@ -144,3 +144,9 @@ def test_what_has_ended_is_nobody(child: subprocess.Popen[bytes]) -> None:
     child.communicate()
     assert not known.lives(other)
     assert Processes().of(child.pid) == UNKNOWN
+
+
+def test_a_program_may_be_called_by_what_is_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else nothing could be saved by it: SQLite takes no such name."""
+    monkeypatch.setattr(sys, "argv", [os.fsdecode(b"/tmp/caf\xe9.py")])
+    assert this().writer.name == "caf\N{REPLACEMENT CHARACTER}.py"
