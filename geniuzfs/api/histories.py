@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from geniuzfs.api import placing
 from geniuzfs.api.arranging import Arranging
-from geniuzfs.errors import NotFound, UsageError
+from geniuzfs.errors import AlreadyExists, NotFound, UsageError
 from geniuzfs.folders.registry import Folder
 from geniuzfs.model import CHUNK, ROOT, InodeNumber, Writer
 from geniuzfs.ports import Clock
@@ -87,7 +87,8 @@ class Histories:
     def undo(self, name: str | None, path: str, to: str | None, here: Path | None) -> list[Undone]:
         """Give the file at `path` the content that it had before its last save, or that of version
         `to`; bring a removed file back; of a directory, what was last removed beneath it, in one
-        go. Raises NotFound where there is nothing to bring back.
+        go. Raises NotFound where there is nothing to bring back, and AlreadyExists where a link or
+        the like stands now.
         """
         with self._placed(name, path, here) as (database, inner), database.txn() as txn:
             return undo(txn, inner, to, self._clock.now_ns())
@@ -135,6 +136,8 @@ def undo(txn: Txn, path: bytes, to: str | None, now_ns: int) -> list[Undone]:
     number = paths.find(txn, path)
     found = None if number is None else tree.inode(txn, number)
     is_directory = found is not None and stat.S_ISDIR(found.mode)
+    if found is not None and not is_directory and not stat.S_ISREG(found.mode):
+        raise AlreadyExists(f"{_told(path)} is no file now: move that away first")
     known = [] if is_directory else _known(txn, path)
     if known:
         return [_put_back(txn, path, known[-1] if to is None else chosen(known, to), now_ns)]

@@ -215,6 +215,19 @@ def test_undo_does_not_put_a_removed_file_over_another(home: Path) -> None:
     assert [one["path"] for one in said(home, "undo", "drafts")["undone"]] == ["/drafts/b"]
 
 
+def test_undo_does_not_write_into_a_link_that_is_there_now(home: Path) -> None:
+    with opened(home) as files:
+        files.remove("notes.md")
+        with files.database.txn() as txn:
+            new = tree.New(0o120777, 0, 0, target=b"elsewhere")
+            tree.create(txn, *files.place("notes.md"), new, files.tick())
+    refused = run(home, "undo", "notes.md")
+    assert (refused.returncode, refused.stdout) == (3, "")
+    assert "/notes.md is no file now" in refused.stderr
+    with opened(home):  # it is whole: the checker finds nothing
+        pass
+
+
 def test_a_folder_keeps_versions_for_as_long_as_it_is_told(home: Path) -> None:
     assert said(home, "history", "--keep-days", "7", "--keep-bytes", "1000000")["keep_days"] == 7
     last = run(home, "history").stdout.splitlines()[-1]
