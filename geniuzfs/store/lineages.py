@@ -133,7 +133,7 @@ def _succeed(txn: Txn, moved: Inode, old: Place, other: Inode, now_ns: int, who:
 
 
 def rename(txn: Txn, moved: Inode, old: Place, new: Place, now_ns: int) -> None:
-    """`moved` is about to go from `old` to `new`, where nothing is."""
+    """`moved` is about to go from `old` to `new`, where nothing is, or what has other names."""
     if not stat.S_ISREG(moved.mode):
         return
     was, becomes = is_temporary(old[1]), is_temporary(new[1])

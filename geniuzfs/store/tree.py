@@ -235,12 +235,13 @@ def rename(
         _check_not_into_itself(txn, other, old[0])
         lineages.swap(txn, moved, old, other, new, now_ns, who)
         return _swap(txn, (old, moved), (new, other), now_ns)
-    if other is None:
-        lineages.rename(txn, moved, old, new, now_ns)
-    else:
+    if other is not None:
         _check_kind(other, stat.S_ISDIR(moved.mode))
-        if lineages.is_last(txn, other, new):
-            lineages.pass_on(txn, moved, old, other, new, now_ns, who)
+    if other is not None and lineages.is_last(txn, other, new):
+        lineages.pass_on(txn, moved, old, other, new, now_ns, who)
+    else:
+        lineages.rename(txn, moved, old, new, now_ns)
+    if other is not None:
         other = _replaced(txn, new, other, stat.S_ISDIR(moved.mode), now_ns, losing)
     return Renamed(_moved(txn, old, new, moved, now_ns), other)
 

@@ -339,6 +339,16 @@ def test_a_file_that_is_left_as_a_backup_alone_is_kept(files: Files) -> None:
     assert files.kept("note.md") == [b"one"]
 
 
+def test_a_backup_over_one_that_was_made_by_link(files: Files) -> None:
+    files.save("old.md", b"old")
+    files.link("old.md", "note.md~")
+    files.save("note.md", b"one")
+    files.rename("note.md", "note.md~")
+    files.save("note.md", b"two")
+    files.remove("note.md~")
+    assert files.kept("note.md") == [b"one"]
+
+
 def test_a_file_that_had_a_passing_name_first_has_a_history(files: Files) -> None:
     files.save("note.md.tmp", b"one")
     files.link("note.md.tmp", "note.md")
