@@ -16,7 +16,7 @@ from geniuzfs.api import placing
 from geniuzfs.api.arranging import Arranging
 from geniuzfs.errors import AlreadyExists, NotFound, UsageError
 from geniuzfs.folders.registry import Folder
-from geniuzfs.model import CHUNK, ROOT, InodeNumber, Writer
+from geniuzfs.model import ROOT, InodeNumber, Writer
 from geniuzfs.ports import Clock
 from geniuzfs.store import content, histories, paths, retention, tree, versions, whole
 from geniuzfs.store.connection import Database
@@ -166,16 +166,15 @@ def _bring_back(txn: Txn, directory: bytes, now_ns: int) -> list[Undone]:
 
 def _put_back(txn: Txn, path: bytes, back: Named, now_ns: int) -> Undone:
     version = back.version
-    parts = {
-        number: b"" if not any(part) else part
-        for number, part in enumerate(versions.read(txn, version))
-    }
+    parts = {}
+    for piece in versions.held(txn, version):  # it may be one large hole
+        part = versions.read_piece(txn, version, piece)
+        parts[piece] = part if any(part) else b""
     number = paths.find(txn, path)
     made = number is None
     if number is None:
         number = _made(txn, path, version.mode, now_ns)
-    held = range(-(-version.size // CHUNK))
-    gone = {n: b"" for n in content.lengths(txn, number) if n not in held}
+    gone = {n: b"" for n in content.lengths(txn, number) if n not in parts}
     new = content.Save(version.size, now_ns, now_ns, parts | gone, UNDO)
     content.save(txn, number, new)
     mode = version.mode

@@ -217,6 +217,19 @@ def read_piece(view: View, version: Version, number: int) -> bytes:
     return _padded(row[1][: max(size - number * CHUNK, 0)], number, version.size)
 
 
+def held(view: View, version: Version) -> list[int]:
+    """The pieces of it that may be other than zeros, in order."""
+    rows = view.rows(
+        "SELECT DISTINCT number FROM versions AS v JOIN version_pieces ON version = v.id"
+        " WHERE v.lineage = ? AND v.id >= ?",
+        (version.lineage, version.id),
+    )
+    row = view.row("SELECT inode FROM lineages WHERE id = ?", (version.lineage,))
+    now = pieces.lengths(view, row[0]) if row is not None and row[0] is not None else ()
+    numbers = {number for (number,) in rows} | set(now)
+    return sorted(number for number in numbers if number * CHUNK < version.size)
+
+
 def _current(view: View, lineage: LineageId, number: int) -> bytes:
     row = view.row("SELECT inode FROM lineages WHERE id = ?", (lineage,))
     return b"" if row is None or row[0] is None else pieces.piece(view, row[0], number)

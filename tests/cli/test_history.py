@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from geniuzfs.model import ROOT, Writer
+from geniuzfs.model import CHUNK, ROOT, Writer
 from geniuzfs.store import check, content, tree
 from geniuzfs.store.connection import Database
 from tests.store.files import Files
@@ -226,6 +226,23 @@ def test_undo_does_not_write_into_a_link_that_is_there_now(home: Path) -> None:
     assert "/notes.md is no file now" in refused.stderr
     with opened(home):  # it is whole: the checker finds nothing
         pass
+
+
+def test_undo_brings_back_a_file_that_is_nearly_all_hole(home: Path) -> None:
+    size, end = 1 << 40, (1 << 40) - 5
+    with opened(home) as files, files.database.txn() as txn:
+        pieces = {0: b"begin", end // CHUNK: bytes(end % CHUNK) + b"end"}
+        content.save(txn, files.number("notes.md"), content.Save(size, 1, 1, pieces))
+    with opened(home) as files:
+        files.save("notes.md", b"a" * 3 * CHUNK)
+    said(home, "undo", "notes.md")
+    with opened(home) as files:
+        number = files.number("notes.md")
+        lengths = content.lengths(files.database.view, number)
+        assert lengths.keys() == {0, end // CHUNK}
+        last = content.piece(files.database.view, number, end // CHUNK)
+        assert last == (bytes(end % CHUNK) + b"end").ljust(CHUNK, b"\0")
+        assert content.piece(files.database.view, number, 0)[:6] == b"begin\0"
 
 
 def test_a_folder_keeps_versions_for_as_long_as_it_is_told(home: Path) -> None:
