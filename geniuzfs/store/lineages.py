@@ -96,6 +96,7 @@ def pass_on(
     """`moved`, at `old`, is about to take the place of `other`, whose last name is at `new`."""
     if not stat.S_ISREG(moved.mode) or not stat.S_ISREG(other.mode):
         end(txn, other, new, now_ns)
+        rename(txn, moved, old, new, now_ns)
         return
     if is_temporary(new[1]):  # the backup of the save before
         if versions.lineage_of(txn, other.number) is not None:
@@ -112,6 +113,8 @@ def swap(
     save, as by a rename; else each keeps its history.
     """
     if not stat.S_ISREG(moved.mode) or not stat.S_ISREG(other.mode):
+        rename(txn, moved, old, new, now_ns)
+        rename(txn, other, new, old, now_ns)
         return
     if is_temporary(old[1]) and is_last(txn, other, new):
         _succeed(txn, moved, old, other, now_ns, who)

@@ -2,6 +2,7 @@
 people see is lost by it, and each version reads as what was there.
 """
 
+import stat
 import tempfile
 from pathlib import Path
 
@@ -31,6 +32,7 @@ STEPS = st.lists(
         st.tuples(st.just("rename"), NAMES, NAMES, WRITERS),
         st.tuples(st.just("swap"), NAMES, NAMES),
         st.tuples(st.just("link"), NAMES, NAMES),
+        st.tuples(st.just("symlink"), NAMES),
         st.tuples(st.just("remove"), NAMES),
         st.tuples(st.just("expire")),
         st.tuples(st.just("clock"), st.sampled_from([-3_600, 20, 70])),
@@ -57,6 +59,8 @@ class Folder:
 
     def _save(self, name: bytes, at: int, data: bytes, size: int, by: Writer) -> set[bytes]:
         number = self._at(name)
+        if number is not None and not self._is_file(number):
+            return set()
         before = b"" if number is None else self.text(number)
         if data:
             self.written += 1
@@ -101,6 +105,13 @@ class Folder:
                 tree.link(txn, number, ROOT, new, self.now)
         return set()
 
+    def _symlink(self, name: bytes) -> set[bytes]:
+        if self._at(name) is None:
+            with self.database.txn() as txn:
+                new = tree.New(stat.S_IFLNK | 0o777, 0, 0, target=b"a.md")
+                tree.create(txn, ROOT, name, new, self.now)
+        return set()
+
     def _remove(self, name: bytes) -> set[bytes]:
         if self._at(name) is not None:
             with self.database.txn() as txn:
@@ -127,6 +138,10 @@ class Folder:
         found = tree.child(self.view, ROOT, name)
         return None if found is None else found.number
 
+    def _is_file(self, number: InodeNumber) -> bool:
+        found = tree.inode(self.view, number)
+        return found is not None and stat.S_ISREG(found.mode)
+
     @property
     def view(self) -> View:
         return self.database.view
@@ -144,7 +159,11 @@ class Folder:
     def seen(self) -> set[bytes]:
         """The texts of the files that are not only passing by."""
         entries = tree.listing(self.view, ROOT, 0, -1)
-        return {self.text(each.inode) for each in entries if not is_temporary(each.name)}
+        return {
+            self.text(each.inode)
+            for each in entries
+            if self._is_file(each.inode) and not is_temporary(each.name)
+        }
 
 
 @given(STEPS)

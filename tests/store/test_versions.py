@@ -2,7 +2,7 @@
 
 import pytest
 
-from geniuzfs.model import CHUNK, Writer
+from geniuzfs.model import CHUNK, Exchange, Writer
 from geniuzfs.store import content, counts, histories, retention, tree, xattrs
 from geniuzfs.store.connection import Database
 from geniuzfs.store.lineages import Replacing
@@ -345,6 +345,17 @@ def test_a_backup_over_one_that_was_made_by_link(files: Files) -> None:
     files.save("note.md", b"one")
     files.rename("note.md", "note.md~")
     files.save("note.md", b"two")
+    files.remove("note.md~")
+    assert files.kept("note.md") == [b"one"]
+
+
+@pytest.mark.parametrize("exchange", [Exchange.REPLACE, Exchange.SWAP])
+def test_a_backup_in_the_place_of_a_link(files: Files, exchange: Exchange) -> None:
+    files.save("note.md", b"one")
+    with files.database.txn() as txn:
+        tree.create(txn, *files.place("note.md~"), tree.New(0o120777, 0, 0, target=b"x"), 1)
+        places = files.place("note.md"), files.place("note.md~")
+        tree.rename(txn, *places, exchange, files.tick())
     files.remove("note.md~")
     assert files.kept("note.md") == [b"one"]
 
