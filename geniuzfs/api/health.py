@@ -5,6 +5,7 @@ opening a folder would not. Every line that says what is wrong says the one comm
 """
 
 import errno
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -14,9 +15,16 @@ from geniuzfs import durable
 from geniuzfs.api.arranging import Arranging
 from geniuzfs.config import Config
 from geniuzfs.embed import models, place
-from geniuzfs.errors import GeniuzError
+from geniuzfs.errors import (
+    AlreadyExists,
+    FolderError,
+    GeniuzError,
+    StoreDamaged,
+    StoreFault,
+    TooNew,
+)
 from geniuzfs.folders import mounts, places
-from geniuzfs.folders.registry import Folder
+from geniuzfs.folders.registry import Folder, LeftOut, Seen
 from geniuzfs.model import Finding
 from geniuzfs.ports import Clock, Embedder
 from geniuzfs.store import counts, schema
@@ -70,8 +78,11 @@ class Health:
         except GeniuzError as error:
             cause = error.__cause__
             read_only = isinstance(cause, OSError) and cause.errno == errno.EROFS
-            remount = f"sudo mount -o remount,rw {'/' if holding is None else holding.target}"
-            return Finding("data", str(error), remount if read_only else f"chmod u+rwx {home}")
+            remount = _command(
+                "sudo mount -o remount,rw", "/" if holding is None else holding.target
+            )
+            rights = _command("chmod u+rwx", home)
+            return Finding("data", str(error), remount if read_only else rights)
         return Finding("data", f"{home}{kind}")
 
     def _disk(self) -> Finding:
@@ -83,19 +94,19 @@ class Health:
         if room.free >= needed:
             return Finding("disk", said)
         wanted = f"{said}; a file of the largest size takes {_size(needed)}"
-        return Finding("disk", wanted, f"du -xh --max-depth=2 {Path.home()} | sort -h | tail")
+        largest = _command("du -xh --max-depth=2", Path.home())
+        return Finding("disk", wanted, f"{largest} | sort -h | tail")
 
     def _folders(self) -> Iterator[Finding]:
         try:
             seen = self._arranging.seen()
         except GeniuzError as error:
             listed = self._config.home / places.FILE
-            yield Finding("folders", str(error), f"mv {listed} {listed}.bad")
+            yield Finding("folders", str(error), _command("mv", listed, f"{listed}.bad"))
             return
         for folder in seen.folders:
             yield self._folder(folder)
-        for line in seen.warnings():
-            yield Finding("folders", line, "geniuzfs check")
+        yield from _not_listed(seen, self._config.home)
 
     def _folder(self, folder: Folder) -> Finding:
         try:
@@ -105,9 +116,11 @@ class Health:
             finally:
                 database.close()
         except GeniuzError as error:
-            return Finding(folder.name, str(error), f"geniuzfs check --in '{folder.name}'")
+            return Finding(
+                folder.name, str(error), _command("geniuzfs check --repair --in", folder.name)
+            )
         if trouble:
-            mend = f"geniuzfs check --repair --in '{folder.name}'"
+            mend = _command("geniuzfs check --repair --in", folder.name)
             return Finding(folder.name, f"{folder.path} is damaged: {trouble}", mend)
         looked = (
             "sound" if trouble == "" else f"sound as far as {CHECK_SECONDS:g} s of looking went"
@@ -149,7 +162,7 @@ class Health:
         try:
             place.prepare(runtime)
         except GeniuzError as error:
-            return Finding("runtime directory", str(error), f"chmod 700 {runtime}")
+            return Finding("runtime directory", str(error), _command("chmod 700", runtime))
         return Finding("runtime directory", f"{runtime}, yours alone")
 
     def _model(self) -> Iterator[Finding]:
@@ -173,6 +186,33 @@ class Health:
         yield Finding("model", f"{model}, sound")
         if self._config.embedding.url is None:
             yield Finding("helper", "answers")
+
+
+def _not_listed(seen: Seen, home: Path) -> Iterator[Finding]:
+    """What is no folder now: which of two copies is the folder, people decide; either stays."""
+    away = [_command("mv", copies[-1].path.parent, Path.home()) for copies in seen.blocked]
+    mends = away + [_mending(one, home) for one in seen.left_out]
+    mends += ["geniuzfs folder list" for _ in seen.waiting]  # once the disk is there
+    for line, mend in zip(seen.warnings(), mends, strict=True):
+        yield Finding("folders", line, mend)
+
+
+def _mending(one: LeftOut, home: Path) -> str:
+    if issubclass(one.kind, TooNew):
+        return "pipx upgrade geniuzfs"
+    if issubclass(one.kind, StoreDamaged | StoreFault):
+        return _command("geniuzfs check --repair --in", one.name)
+    directory = one.path.parent
+    if one.kind is AlreadyExists:
+        return _command("geniuzfs folder rename", directory, f"{directory.name} 2")
+    if one.kind is FolderError:  # a backup, or what a move has left
+        return _command("mv", directory if directory != home else one.path, Path.home())
+    return "geniuzfs check"
+
+
+def _command(begun: str, *words: object) -> str:
+    """What a shell takes as it is meant, whatever is in the words."""
+    return " ".join((begun, *(shlex.quote(str(word)) for word in words)))
 
 
 def _size(count: int) -> str:

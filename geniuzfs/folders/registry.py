@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from geniuzfs.errors import (
+    AlreadyExists,
     FolderError,
     GeniuzError,
     NotFound,
@@ -268,7 +269,7 @@ def _with_names_of_their_own(
         first = kept.setdefault(_folded(folder.name), folder)
         if first is not folder:
             reason = f"it has the name of {first.path}: geniuzfs folder rename gives it another"
-            clashing.append(LeftOut(folder.path, reason))
+            clashing.append(LeftOut(folder.path, reason, kind=AlreadyExists))
     return list(kept.values()), clashing
 
 

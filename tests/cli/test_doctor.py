@@ -2,6 +2,8 @@
 
 import json
 import os
+import shlex
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -112,7 +114,50 @@ def test_a_file_that_is_no_database_is_named(well: Config) -> None:
     (well.home / "Work" / "memory.db").write_bytes(b"no database" * 1000)
     detail, mend = wrong()["folders"]
     assert str(well.home / "Work" / "memory.db") in detail
-    assert mend == "geniuzfs check"
+    assert mend == "geniuzfs check --repair --in Work"
+
+
+def test_what_mends_is_taken_by_a_shell_as_it_is_meant(
+    well: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "Anna's 50 %"
+    monkeypatch.setenv("GENIUZ_HOME", str(home))
+    config = Config.from_environment()
+    geniuz = Geniuz(config, Clock(NOW_NS), FakeEmbedder())
+    geniuz.begin()
+    (home / "folders.json").write_text("{")
+    mend = findings(config)["folders"].mend
+    assert subprocess.run(["sh", "-c", mend], check=False).returncode == 0
+    assert (home / "folders.json.bad").read_text() == "{"
+    folder = geniuz.arranging.new("Anna's")
+    with folder.path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 4096 * 4)
+    found = findings(config)
+    (mend,) = {one.mend for one in found.values() if "memory.db" in one.detail and one.mend}
+    assert mend.startswith("geniuzfs check --repair")
+    assert shlex.split(mend)[3:] == ["--in", "Anna's"]
+
+
+@pytest.mark.parametrize("how", ["twice", "one name", "a backup"])
+def test_what_is_said_to_mend_what_is_not_listed_does(
+    well: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = well.home / "Anna's" / "memory.db"
+    path.parent.mkdir()
+    if how == "a backup":
+        assert run("backup", str(path)).returncode == 0
+    else:
+        shutil.copyfile(well.home / "memory.db", path)
+    if how == "one name":
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("UPDATE _meta SET value = 'ANOTHER' WHERE key = 'uuid'")
+    mend = wrong()["folders"][1].replace("geniuzfs ", f"{sys.executable} -m geniuzfs ")
+    assert subprocess.run(["sh", "-c", mend], check=False).returncode == 0
+    assert path.exists() is (how == "one name")
+    assert (tmp_path / "Anna's" / "memory.db").exists() is (how != "one name")
+    assert "folders" not in wrong()
 
 
 def test_a_database_of_a_newer_version(well: Config) -> None:
