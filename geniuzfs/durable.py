@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from geniuzfs.errors import Busy, ReadOnly, StoreError, StoreFault, StoreFull
+from geniuzfs.errors import AlreadyExists, Busy, ReadOnly, StoreError, StoreFault, StoreFull
 
 _ERRORS: dict[int | None, type[StoreError]] = {
     errno.ENOSPC: StoreFull,
@@ -64,11 +64,13 @@ def write(path: Path, text: str) -> None:
 @contextlib.contextmanager
 def staged(path: Path) -> Iterator[Path]:
     """A new file beside `path`, which has that name when the block has ended well; else it is
-    removed. Raises Busy as `scratch` does.
+    removed. Raises Busy as `scratch` does, and AlreadyExists for what has that name by then.
     """
     with scratch(_new(path)) as new:
+        _check_free(path)  # who had `new` before may have put it there
         yield new
         sync(new)
+        _check_free(path)
         rename(new, path)
 
 
@@ -97,6 +99,11 @@ def _claim(path: Path, descriptor: int) -> None:
             raise
     if not _is_at(path, descriptor):  # renamed or removed by who had it
         raise Busy(f"another process was writing {path}: try again")
+
+
+def _check_free(path: Path) -> None:
+    if path.exists():
+        raise AlreadyExists(f"{path} is there already: nothing is written over it")
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
@@ -128,6 +135,9 @@ def sync(path: Path) -> None:
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
+        except OSError as error:  # of directories, not every file system knows that
+            if error.errno != errno.EINVAL or not path.is_dir():
+                raise
         finally:
             os.close(descriptor)
 

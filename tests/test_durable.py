@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from geniuzfs import durable
-from geniuzfs.errors import ReadOnly, StoreFault, StoreFull
+from geniuzfs.errors import AlreadyExists, ReadOnly, StoreFault, StoreFull
 
 
 def test_a_file_is_replaced_whole_and_only_its_owner_reads_it(tmp_path: Path) -> None:
@@ -47,3 +47,23 @@ def test_errors_of_the_disk_become_ours_and_name_the_place(
 ) -> None:
     with pytest.raises(kind, match=str(tmp_path)), durable.translating(tmp_path):
         raise OSError(number, os.strerror(number))
+
+
+def test_what_came_there_meanwhile_is_not_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "backup"
+
+    def make(what_comes: str | None) -> None:
+        with durable.staged(path):
+            if what_comes is not None:
+                path.write_text(what_comes)
+
+    for what_comes in ("another's", None):
+        with pytest.raises(AlreadyExists, match="nothing is written over it"):
+            make(what_comes)
+        assert os.listdir(tmp_path) == ["backup"]
+        assert path.read_text() == "another's"
+
+
+def test_a_directory_that_can_not_be_synced_is_no_failure() -> None:
+    """As those of /proc, and of some network disks."""
+    durable.sync(Path("/proc/self"))
