@@ -70,6 +70,7 @@ def program() -> list[str]:
 def quoted(word: str) -> str:
     """One word of a unit file, whatever it holds (systemd.syntax(7))."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    escaped = escaped.replace("\n", "\\n").replace("\r", "\\r")  # else a line of its own begins
     return f'"{escaped}"' if set(word) - _PLAIN else word
 
 

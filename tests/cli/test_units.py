@@ -82,12 +82,17 @@ def test_nothing_bars_the_mount_from_fusermount3() -> None:
         assert found == []
 
 
-@given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1))
+@given(
+    st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\n\r"), min_size=1)
+)
 def test_a_word_is_one_word_whatever_it_holds(word: str) -> None:
     quoted = units.quoted(word)
     inner = quoted[1:-1] if quoted.startswith('"') else quoted
     assert quoted == inner or quoted.endswith('"')
-    plain = re.sub(r'\\(["\\])', r"\1", inner).replace("%%", "%")
+    assert not set(quoted) & set("\n\r")
+    ends = {"n": "\n", "r": "\r"}
+    plain = re.sub(r'\\(["\\nr])', lambda found: ends.get(found[1], found[1]), inner)
+    plain = plain.replace("%%", "%")
     assert plain == word
     assert quoted != inner or not set(word) & set(" \"'\\%;")
 
