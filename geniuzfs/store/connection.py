@@ -17,7 +17,7 @@ from urllib.parse import quote
 import apsw
 
 from geniuzfs import durable
-from geniuzfs.errors import Busy, NotFound, ReadOnly, StoreDamaged, StoreFault
+from geniuzfs.errors import Busy, NotFound, ReadOnly, StoreDamaged, StoreFault, UnsafePlace
 from geniuzfs.model import Change, InodeNumber
 from geniuzfs.store import schema
 from geniuzfs.store.transactions import Snapshot, Txn, View, leave_log, translated
@@ -72,8 +72,11 @@ class Database:
 
         `wait`: seconds to wait for another's lock before Busy; 0 raises at once.
         `create` makes the file where there is none; otherwise that is NotFound.
-        Raises TooNew for a file of a later version, StoreDamaged for no database.
+        Raises TooNew for a file of a later version, StoreDamaged for no database, and UnsafePlace
+        for a path that is not UTF-8, which SQLite does not take.
         """
+        if any("\ud800" <= each <= "\udfff" for each in str(path)):  # a byte that is no character
+            raise UnsafePlace(f"{path} is no UTF-8, and SQLite takes no other path: rename it")
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
         if not create and not path.exists():
             raise NotFound(f"no database at {path}")

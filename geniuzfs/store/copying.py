@@ -141,7 +141,7 @@ def _opened(path: Path, how: str = "") -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE
     try:
         connection = apsw.Connection(
-            f"file:{quote(str(path))}?{how}", flags=flags | apsw.SQLITE_OPEN_URI
+            f"file:{quote(bytes(path))}?{how}", flags=flags | apsw.SQLITE_OPEN_URI
         )
     except apsw.Error as error:
         raise translated(error) from error

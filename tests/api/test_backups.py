@@ -96,6 +96,22 @@ def test_one_folder_goes_into_a_file_of_any_name_that_is_free(geniuz: Geniuz, sh
     assert (os.listdir(shelf), one.path.read_bytes()) == (["x"], before)
 
 
+def test_a_directory_of_any_name_is_a_place_for_backups_and_hides_no_folder(
+    geniuz: Geniuz, tmp_path: Path
+) -> None:
+    shelf = Path(os.fsdecode(bytes(tmp_path / "shelf") + b" %?\xff"))
+    shelf.mkdir()
+    for one in _backed_up(geniuz, shelf):
+        restored = geniuz.copies.backups().restore(one.path, None, None)
+        assert _kept(restored.folder) == _kept(one.folder)
+    # SQLite itself opens no folder there.
+    shelf = Path(os.fsdecode(bytes(geniuz.config.home) + b"/\xff"))
+    shutil.copytree(geniuz.config.home / "Lumen", shelf)
+    seen = geniuz.arranging.seen()
+    assert len(seen.folders) == 4
+    assert [one.path for one in seen.left_out] == [shelf / "memory.db"]
+
+
 def test_what_can_not_be_backed_up_is_told_when_the_others_are(geniuz: Geniuz, shelf: Path) -> None:
     shutil.copytree(geniuz.config.home / "Lumen", geniuz.config.home / "copy")
     with pytest.raises(FolderError, match=r"not backed up: .*'Lumen' is there twice"):
