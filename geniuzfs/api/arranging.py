@@ -13,7 +13,7 @@ from pathlib import Path
 from geniuzfs.config import Config
 from geniuzfs.errors import GeniuzError, NotFound, UsageError
 from geniuzfs.folders import lifecycle, moving, places, registry
-from geniuzfs.folders.registry import Folder, Seen
+from geniuzfs.folders.registry import FIRST, Folder, Seen
 from geniuzfs.model import FolderId
 from geniuzfs.ports import Clock
 from geniuzfs.store.copying import Told
@@ -80,7 +80,7 @@ class Arranging:
         seen = self.seen()
         if name is not None:
             return registry.named(seen, name)
-        return self._chosen(seen, here) or self._at(seen, registry.file_in(self._home))
+        return self._chosen(seen, here) or self._first(seen)
 
     def chosen(self, here: Path | None) -> Folder | None:
         """The first that applies of GENIUZ_DB, a file `.geniuz-folder` in the directory `here` or
@@ -194,6 +194,13 @@ class Arranging:
         """
         chosen = Path(name).absolute() if "/" in name else name
         return lifecycle.restore(self._home, self._clock, chosen)
+
+    def _first(self, seen: Seen) -> Folder:
+        """That of the data directory; where it has none, the one that has come back elsewhere."""
+        path = registry.file_in(self._home)
+        if not path.exists() and registry.is_called(seen, FIRST):
+            return registry.named(seen, FIRST)
+        return self._at(seen, path)
 
     def _at(self, seen: Seen, path: Path) -> Folder:
         copies = (copy for copies in seen.blocked for copy in copies)

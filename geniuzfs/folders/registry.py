@@ -146,6 +146,12 @@ def named(seen: Seen, name: str) -> Folder:
     raise NotFound(f"no folder is called {name!r}; there is {known or 'none yet'}")
 
 
+def is_called(seen: Seen, name: str) -> bool:
+    """Whether a folder has that name, ignoring case, one that is there twice too."""
+    copies = (copy for copies in seen.blocked for copy in copies)
+    return any(same_name(one.name, name) for one in (*seen.folders, *copies))
+
+
 def identified(seen: Seen, id_: FolderId) -> Folder:
     """The folder of that identity. Raises TwoCopies and NotFound."""
     for copies in seen.blocked:
@@ -169,16 +175,20 @@ def file_in(directory: Path) -> Path:
 
 
 def begin(home: Path, clock: Clock) -> None:
-    """Make the data directory and its first folder where there is none; twice at once is safe.
+    """Make the data directory and its first folder where there is none, nor one of that name
+    elsewhere, which would be left out from then on; twice at once is safe, and beside a restore.
     Raises UnsafePlace where there can be no directory.
     """
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise UnsafePlace(f"{home} can't be the data directory: {error.strerror}") from error
-    if not file_in(home).exists():
-        Database.open(home / FILE, create=True).close()
-        _identity(home / FILE, home, clock)
+    if file_in(home).exists():
+        return
+    with places.alone(home):
+        if not file_in(home).exists() and not is_called(look(home, clock), FIRST):
+            Database.open(home / FILE, create=True).close()
+            _identity(home / FILE, home, clock)
 
 
 def files(home: Path, added: Iterable[Path]) -> Iterator[Path]:

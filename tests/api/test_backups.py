@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import shutil
+import threading
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -22,11 +23,12 @@ from geniuzfs.errors import (
     TooNew,
     UsageError,
 )
-from geniuzfs.folders import restoring
+from geniuzfs.folders import places, restoring
 from geniuzfs.store import check, copying, schema
 from geniuzfs.store.connection import Database
 from geniuzfs.store.copying import Told
 from tests.crash.disks import small_disk
+from tests.daemon import wait_until
 from tests.folders.killing import STEPS, killed_at
 
 
@@ -200,6 +202,44 @@ def test_it_can_come_into_another_directory_and_is_found_there(
     restored = geniuz.copies.backups().restore(one.path, "Far", disk)
     assert restored.folder.path == disk / "Far" / "memory.db"
     assert geniuz.folder("Far").path == restored.folder.path
+
+
+def test_the_first_folder_that_came_back_elsewhere_is_not_hidden_by_a_new_one(
+    geniuz: Geniuz, shelf: Path, tmp_path: Path
+) -> None:
+    (one,) = _backed_up(geniuz, shelf, "My memory")
+    other, disk = _program(tmp_path / "other"), tmp_path / "disk"
+    disk.mkdir()
+    restored = other.copies.backups().restore(one.path, None, disk).folder
+    other.begin()
+    assert other.folders() == [restored]
+    assert other.arranging.meant(None, None) == restored
+    assert other.arranging.seen().warnings() == []
+
+
+def test_the_first_folder_is_not_made_amid_a_restore(geniuz: Geniuz, tmp_path: Path) -> None:
+    home = tmp_path / "other"
+    home.mkdir()
+    begun = threading.Thread(target=_program(home).begin)
+    with places.alone(home):
+        begun.start()
+        inode = f":{(home / '.folders-lock').stat().st_ino} "
+        waits = (inode, "-> FLOCK")
+        wait_until(
+            lambda: (
+                not begun.is_alive()
+                or any(
+                    all(each in line for each in waits)
+                    for line in Path("/proc/locks").read_text().splitlines()
+                )
+            )
+        )
+        assert not (home / "memory.db").exists()
+        copying.copy(geniuz.folder("My memory").path, home / "memory.db")
+    begun.join()
+    (folder,) = _program(home).folders()
+    assert folder.identity == geniuz.folder("My memory").identity
+    assert _kept(folder) == ["Tea at four."]
 
 
 def test_the_log_of_a_database_that_is_gone_is_not_taken_for_that_of_a_backup(
