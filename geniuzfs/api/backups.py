@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from geniuzfs import durable
+from geniuzfs.api import keeping
 from geniuzfs.api.arranging import Arranging
 from geniuzfs.errors import AlreadyExists, FolderError, NotFound, UsageError
 from geniuzfs.folders import mounts, registry, restoring
@@ -62,9 +63,8 @@ class Backups:
         if not folders:
             raise NotFound("there is no folder to back up")
         for folder in folders:
-            with telling(folder) as told:
-                made = self._backup(folder, self._called(folder, destination, into), told)
-            yield made
+            path = self._called(folder, destination, into)
+            yield self._wherever(folder, path, telling)
         left_out = seen.warnings() if name is None else []
         if left_out:
             raise FolderError(f"not backed up: {'; '.join(left_out)}")
@@ -90,6 +90,18 @@ class Backups:
             copying.restore(backup, path, told)
 
         return restoring.restore(self._home, self._clock, make, name, within)
+
+    def _wherever(self, folder: Folder, path: Path, telling: Telling) -> BackedUp:
+        """Of a folder that has moved since it was seen, too: the ones before may take minutes."""
+
+        def find() -> Folder:
+            return registry.identified(self._arranging.seen(), folder.identity.id)
+
+        def use(found: Folder) -> BackedUp:
+            with telling(found) as told:
+                return self._backup(found, path, told)
+
+        return keeping.wherever(find, use)
 
     def _backup(self, folder: Folder, path: Path, told: Told) -> BackedUp:
         check_new(path)

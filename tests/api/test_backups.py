@@ -17,6 +17,7 @@ from geniuzfs.errors import (
     AlreadyExists,
     Busy,
     FolderError,
+    Moved,
     NotFound,
     StoreDamaged,
     StoreFull,
@@ -29,7 +30,7 @@ from geniuzfs.store.connection import Database
 from geniuzfs.store.copying import Told
 from tests.crash.disks import small_disk
 from tests.daemon import wait_until
-from tests.folders.killing import STEPS, killed_at
+from tests.folders.killing import STEPS, killed_at, other_disk
 
 
 def _program(home: Path) -> Geniuz:
@@ -96,6 +97,29 @@ def test_one_folder_goes_into_a_file_of_any_name_that_is_free(geniuz: Geniuz, sh
     with pytest.raises(NotFound):
         _backed_up(geniuz, shelf, "nobody")
     assert (os.listdir(shelf), one.path.read_bytes()) == (["x"], before)
+
+
+def test_a_folder_that_moves_while_others_are_backed_up_is_backed_up_too(
+    geniuz: Geniuz, shelf: Path, tmp_path: Path
+) -> None:
+    with other_disk(tmp_path) as disk:
+        made = geniuz.copies.backups().backup(shelf, None, _quietly)
+        assert next(made).folder.name == "My memory"
+        lumen = geniuz.arranging.move(geniuz.folder("Lumen"), disk)
+        (one,) = made
+        assert one.folder == lumen
+        restored = geniuz.copies.backups().restore(one.path, None, None)
+        assert _kept(restored.folder) == []
+
+
+def test_what_a_move_is_about_to_leave_is_no_folder_to_copy(geniuz: Geniuz, shelf: Path) -> None:
+    folder = geniuz.folder("Lumen")
+    database = Database.open(folder.path)
+    with database.txn() as txn:
+        copying.seal(txn, "/elsewhere")
+    database.close()
+    with pytest.raises(Moved, match="at /elsewhere now"):
+        copying.copy(folder.path, shelf / "x")
 
 
 def test_a_directory_of_any_name_is_a_place_for_backups_and_hides_no_folder(
