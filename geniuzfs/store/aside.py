@@ -56,6 +56,8 @@ def alone(path: Path) -> Iterator[Aside]:
                 f"{path} is open in another process: end its mount and who else uses it, then"
                 " repair it"
             ) from error
+        if not path.samefile(f"/proc/self/fd/{held.fileno()}"):
+            raise Busy(f"{path} was repaired by another process at this moment: look at it again")
         _undo(path)
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(mode=0o700)
@@ -80,6 +82,7 @@ def swap(aside: Aside, when: str) -> Path:
         if log.exists():
             log.rename(_log(kept))
         path.with_name(path.name + "-shm").unlink(missing_ok=True)
+        durable.sync(path.parent)  # or after a loss of power the log might be the new file's
         new.rename(path)
     durable.sync(path.parent)
     return kept

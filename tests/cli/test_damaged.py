@@ -1,5 +1,6 @@
 """Damaged databases: what each command says, that nothing is made worse, what a repair saves."""
 
+import fcntl
 import hashlib
 import itertools
 import json
@@ -17,7 +18,7 @@ from click.testing import CliRunner
 from geniuzfs import runtime
 from geniuzfs.cli import cli
 from geniuzfs.config import DEFAULT_CONTENT_LIMIT, Config
-from geniuzfs.errors import GeniuzError
+from geniuzfs.errors import Busy, GeniuzError
 from geniuzfs.model import ROOT
 from geniuzfs.store import aside, check, content, memories, paths
 from geniuzfs.store.connection import Database
@@ -283,6 +284,24 @@ def test_a_repair_that_is_killed_leaves_the_damaged_folder_or_the_new_one(home: 
         kept = [one for one in work.parent.glob("*.damaged-*") if one.name[-4] != "-"]
         assert len({one.stat().st_ino for one in kept}) == len(kept) == 1
     assert ends == {True, False}
+
+
+def test_what_another_repair_has_just_made_is_not_put_aside(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = home / "Work" / "memory.db"
+    lockf = fcntl.lockf
+
+    def amid(*arguments: Any) -> None:
+        """Between the opening of the damaged file and its lock."""
+        path.rename(path.with_name("memory.db.damaged-before"))
+        shutil.copyfile(home / "memory.db", path)
+        lockf(*arguments)
+
+    monkeypatch.setattr(fcntl, "lockf", amid)
+    with pytest.raises(Busy, match="another process"), aside.alone(path):
+        pass
+    assert sorted(os.listdir(path.parent)) == ["memory.db", "memory.db.damaged-before"]
 
 
 def test_rebuilding_the_index_learns_all_anew_and_keeps_the_vectors_that_are_sound(
