@@ -40,6 +40,8 @@ FIRST = "My memory"
 ARCHIVE = "archive"
 """The directory beside a folder in which archived ones lie, one level below where reading goes."""
 
+_ID_LONGEST = 100
+"""Characters: a UUID has 36."""
 
 _DAMAGE = (StoreDamaged, StoreFault, TooNew)
 """Why a folder that is there can't be used."""
@@ -229,6 +231,13 @@ def fresh(name: str, clock: Clock) -> Identity:
     )
 
 
+def names_a_file(id_: FolderId) -> bool:
+    """Whether it can be the name of one, as records of moves and replicas are called by it: who has
+    made the database may have put anything there.
+    """
+    return 0 < len(id_) <= _ID_LONGEST and id_.isprintable() and id_[0] != "." and "/" not in id_
+
+
 def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
@@ -257,6 +266,8 @@ def _identity(path: Path, home: Path, clock: Clock) -> Identity:
                 known = meta.identify(txn, fresh(name, clock))
     finally:
         database.close()
+    if not names_a_file(known.id):
+        raise FolderError(f"its identity {known.id[:_ID_LONGEST]!r} can't be one")
     if known.name in ("", ".", "..") or "/" in known.name or "\0" in known.name:
         return known._replace(name=name)
     return known

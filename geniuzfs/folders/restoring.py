@@ -91,7 +91,8 @@ def _identified(
             copying.unmark(txn)
             was = meta.identify(txn, registry.fresh(name or "restored", clock))
             now = was._replace(name=_free_name(seen, was, name))
-            if any(other.identity.id == was.id for other in here):
+            taken = any(other.identity.id == was.id for other in here)
+            if taken or not registry.names_a_file(was.id):
                 now = now._replace(id=registry.fresh("", clock).id)
             _put(txn, now)
     finally:

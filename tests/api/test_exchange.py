@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +21,7 @@ from geniuzfs.api import Geniuz
 from geniuzfs.config import Config
 from geniuzfs.errors import AlreadyExists, FileTooLarge, TreeError, UsageError
 from geniuzfs.model import CHUNK, ROOT, InodeNumber
-from geniuzfs.store import check, content, memories, tree, xattrs
+from geniuzfs.store import check, content, memories, meta, tree, xattrs
 from geniuzfs.store.connection import Database
 from geniuzfs.store.transactions import Txn, View
 
@@ -345,6 +346,34 @@ def _claimed(path: Path, kind: bytes) -> Path:
     header = _info("a", kind, size=8 * 1024**3 - 1).tobuf(tarfile.USTAR_FORMAT)
     path.write_bytes(header + bytes(100 * 512))
     return path
+
+
+@pytest.mark.parametrize("id_", ["../../x", "", ".", "A" * 500, "a\nb"])
+def test_an_identity_that_leads_elsewhere_is_none(geniuz: Geniuz, tmp_path: Path, id_: str) -> None:
+    about = {
+        "format": 1,
+        "id": id_,
+        "name": "../x",
+        "description": "",
+        "created_at": "",
+        "memories": 0,
+    }
+    with tarfile.open(tmp_path / "x.tar", "w", format=tarfile.PAX_FORMAT) as archive:
+        for comment, held in (("geniuz folder", json.dumps(about)), ("geniuz memories", "")):
+            member = tarfile.TarInfo(comment)
+            member.size, member.pax_headers = len(held), {"comment": comment}
+            archive.addfile(member, io.BytesIO(held.encode()))
+    _done, restored = geniuz.copies.exchange().import_new(tmp_path / "x.tar", None)
+    assert restored.folder.path.parent == geniuz.config.home / "restored"
+    assert str(UUID(restored.folder.identity.id)).upper() == restored.folder.identity.id
+    # Who puts such a database there himself is told.
+    database = Database.open(restored.folder.path)
+    with database.txn() as txn:
+        meta.put(txn, "uuid", id_)
+    database.close()
+    seen = geniuz.arranging.seen()
+    assert [folder.name for folder in seen.folders] == ["My memory"]
+    assert "can't be one" in seen.left_out[0].reason
 
 
 @pytest.mark.parametrize("what", _HOSTILE)
