@@ -141,7 +141,10 @@ def apart(folder: Folder) -> list[Path]:
 
 def _why(error: StoreError) -> str:
     if isinstance(error, Busy):
-        return "another process reads an old state of the folder, or writes without end"
+        return (
+            "another process reads an old state of the folder, as a replica does until it is"
+            " stopped, or writes without end"
+        )
     return str(error)
 
 

@@ -11,11 +11,15 @@ from typing import Any
 
 import pytest
 
-from geniuzfs.errors import NotFound
+from geniuzfs import runtime
+from geniuzfs.api import forgetting
+from geniuzfs.config import Config
+from geniuzfs.errors import Busy, NotFound
 from geniuzfs.folders import replicas
 from geniuzfs.store import check, content, paths
 from geniuzfs.store.connection import Database
 from tests.daemon import Daemon, wait_until
+from tests.store.erased import raw
 
 
 @pytest.fixture(autouse=True)
@@ -160,6 +164,35 @@ def test_a_replica_is_brought_back_as_it_was_and_goes_on_elsewhere(tmp_path: Pat
     beside = _restored(other, url, "--in", "my memory")
     assert beside["folder"] == "My memory (restored)"
     assert beside["uuid"] != beside["was"]["uuid"]
+
+
+def test_what_is_forgotten_beside_a_replica_is_erased_when_that_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, log, home = tmp_path / "replica", tmp_path / "litestream.log", tmp_path / "home"
+    monkeypatch.setattr(forgetting, "PATIENCE_SECONDS", 0.5)
+    geniuz = runtime.geniuz(Config.from_environment({"GENIUZ_HOME": str(home)}))
+    held = geniuz.keep(None, "Quillemont pays.")
+    replica = Replica(home, place, log)
+    try:
+        wait_until(lambda: replicas.held(replica.url), 60)
+        with pytest.raises(Busy, match="as a replica does until it is stopped"):
+            geniuz.forgetting.memory(held)
+    finally:
+        replica.end()
+    assert [folder.name for folder in geniuz.forgetting.finish(None)] == ["My memory"]
+    assert b"Quillemont" not in raw(home)
+    replica = Replica(home, place, log)
+    try:
+        begun = time.time()
+        geniuz.keep(None, "And on.")
+        wait_until(lambda: _newest(place) > begun, 60)
+    finally:
+        replica.end()
+    told = _restored(tmp_path / "other", replica.url)
+    assert _files(Path(told["path"])) == {}
+    assert b"And on." in raw(tmp_path / "other")
+    assert b"Quillemont" not in raw(tmp_path / "other")
 
 
 def _newest(place: Path) -> float:
