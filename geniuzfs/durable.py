@@ -74,6 +74,21 @@ def staged(path: Path) -> Iterator[Path]:
         rename(new, path)
 
 
+def is_staged(path: Path) -> bool:
+    """Whether a process is making that file, or was killed while it did."""
+    return _new(path).exists()
+
+
+def clear(directory: Path, suffix: str) -> None:
+    """Remove what killed processes have left of new files called so; what is being made stays."""
+    with translating(directory):
+        left = [path for path in directory.iterdir() if path.name.endswith(f"{suffix}.new")]
+    for path in left:
+        if path.name.startswith(".") and path.is_file() and not path.is_symlink():
+            with contextlib.suppress(StoreError), scratch(path):
+                pass
+
+
 @contextlib.contextmanager
 def scratch(path: Path) -> Iterator[Path]:
     """An empty file at `path`, for the owner alone, removed at the end unless it was renamed. One

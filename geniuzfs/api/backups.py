@@ -62,6 +62,8 @@ class Backups:
             )
         if not folders:
             raise NotFound("there is no folder to back up")
+        if into:  # their names have their time: nobody takes these over
+            durable.clear(destination, SUFFIX)
         for folder in folders:
             path = self._called(folder, destination, into)
             yield self._wherever(folder, path, telling)
@@ -118,12 +120,12 @@ class Backups:
 
 
 def dated(directory: Path, folder: Folder, now: datetime, suffix: str) -> Path:
-    """A file of that folder and minute that is not there yet."""
+    """A file of that folder and minute that is not there yet, nor being made."""
     short = folder.name.encode()[:_NAME_BYTES].decode(errors="ignore")
     for number in count(1):
         again = f"~{number}" if number > 1 else ""
         path = directory / f"{short} {now:%Y-%m-%dT%H.%M}{again}{suffix}"
-        if not path.exists():
+        if not path.exists() and not durable.is_staged(path):
             return path
     raise AssertionError("numbers do not end")
 

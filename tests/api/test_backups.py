@@ -342,6 +342,31 @@ def test_two_that_write_one_backup_do_not_meet(geniuz: Geniuz, shelf: Path) -> N
     assert (shelf / "x").read_bytes() == b"first"
 
 
+def test_beside_a_backup_that_goes_on_another_gets_a_name_of_its_own(
+    geniuz: Geniuz, shelf: Path
+) -> None:
+    other: list[BackedUp] = []
+
+    def amid(_done: int, _of: int) -> None:
+        if not other:
+            other.extend(_backed_up(geniuz, shelf, "Lumen"))
+
+    (one,) = geniuz.copies.backups().backup(shelf, "Lumen", lambda _: nullcontext(amid))
+    assert sorted(os.listdir(shelf)) == sorted([one.path.name, other[0].path.name])
+    for each in (one, *other):
+        assert _kept(geniuz.copies.backups().restore(each.path, None, None).folder) == []
+
+
+def test_what_a_killed_backup_has_left_goes_with_the_next(geniuz: Geniuz, shelf: Path) -> None:
+    (shelf / ".Lumen 2026-01-01T00.00.geniuz.new").write_bytes(bytes(1000))
+    (shelf / "mine.geniuz.new").write_bytes(b"mine")
+    (shelf / ".link.geniuz.new").symlink_to("mine.geniuz.new")
+    (one,) = _backed_up(geniuz, shelf, "Lumen")
+    names = {one.path.name, "mine.geniuz.new", ".link.geniuz.new"}
+    assert {path.name for path in shelf.iterdir()} == names
+    assert (shelf / "mine.geniuz.new").read_bytes() == b"mine"
+
+
 def test_a_restore_that_is_killed_anywhere_leaves_a_whole_folder_or_none(
     geniuz: Geniuz, shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
