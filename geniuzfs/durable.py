@@ -162,4 +162,5 @@ def _new(path: Path) -> Path:
 
 
 def _for_the_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    # A link was put there by somebody else: in /tmp, say, to have another file emptied.
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)

@@ -67,3 +67,19 @@ def test_what_came_there_meanwhile_is_not_written_over(tmp_path: Path) -> None:
 def test_a_directory_that_can_not_be_synced_is_no_failure() -> None:
     """As those of /proc, and of some network disks."""
     durable.sync(Path("/proc/self"))
+
+
+def test_a_link_in_the_place_of_a_new_file_is_not_followed(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    (tmp_path / ".backup.new").symlink_to(mine)
+
+    def make() -> None:
+        with durable.staged(tmp_path / "backup"):
+            pass
+
+    with pytest.raises(StoreFault, match=r"\.backup\.new"):
+        make()
+    with pytest.raises(StoreFault):
+        durable.write(tmp_path / "backup", "x")
+    assert mine.read_text() == "mine"
