@@ -43,21 +43,12 @@ def try_writing(directory: Path) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Have `path` hold `text`, in UTF-8, readable for its owner alone. One writer at a time; the
-    next one clears away what a killed one has left.
+    """Have `path` hold `text`, in UTF-8, readable for its owner alone. Of several who write it at
+    once each waits for its turn; the next one clears away what a killed one has left.
     """
     new = _new(path)
-    with translating(path):
-        try:
-            with open(new, "w", encoding="utf-8", opener=_for_the_owner) as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(new, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(new)
-            raise
+    while not _written(new, text.encode(), path):
+        pass  # who had its turn before has renamed what was opened
     sync(path.parent)
 
 
@@ -104,16 +95,39 @@ def scratch(path: Path) -> Iterator[Path]:
                 path.unlink(missing_ok=True)
 
 
+def _written(new: Path, held: bytes, path: Path) -> bool:
+    with translating(path), open(new, "ab", opener=_for_the_owner) as file:
+        _lock(file.fileno(), fcntl.LOCK_EX)
+        if not _is_at(new, file.fileno()):
+            return False
+        try:
+            file.truncate(0)
+            file.write(held)
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(new, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(new)
+            raise
+    return True
+
+
 def _claim(path: Path, descriptor: int) -> None:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise Busy(f"another process is writing {path}: try again when it is done") from error
+    if not _is_at(path, descriptor):  # renamed or removed by who had it
+        raise Busy(f"another process was writing {path}: try again")
+
+
+def _lock(descriptor: int, how: int) -> None:
+    try:
+        fcntl.flock(descriptor, how)
     except OSError as error:  # a disk that knows no such locks: then nobody is asked
         if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
             raise
-    if not _is_at(path, descriptor):  # renamed or removed by who had it
-        raise Busy(f"another process was writing {path}: try again")
 
 
 def _check_free(path: Path) -> None:

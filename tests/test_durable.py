@@ -2,6 +2,7 @@
 
 import errno
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,18 @@ def test_a_link_in_the_place_of_a_new_file_is_not_followed(tmp_path: Path) -> No
     with pytest.raises(StoreFault):
         durable.write(tmp_path / "backup", "x")
     assert mine.read_text() == "mine"
+
+
+def test_of_several_who_write_one_file_each_does(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    texts = ["short", "long" * 2_000]
+
+    def writes(text: str) -> None:
+        for _ in range(100):
+            durable.write(path, text)
+            assert path.read_text() in texts
+
+    with ThreadPoolExecutor() as pool:
+        for done in [pool.submit(writes, text) for text in texts]:
+            done.result()
+    assert os.listdir(tmp_path) == ["record"]
