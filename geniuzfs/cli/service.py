@@ -1,6 +1,7 @@
 """geniuzfs service: have systemd mount at login, and see what it says."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -38,7 +39,12 @@ def install(mountpoint: Path | None, alone: str | None, replica: str | None, as_
     geniuz.begin()
     if alone is not None:
         alone = geniuz.folder(alone).name
+    if replica is not None:  # else the unit would fail again and again, where nobody looks
+        geniuz.copies.replicating().command(replica)
     if not units.there():
+        if replica is not None:
+            run = f"geniuzfs replica run {shlex.quote(replica)}"
+            raise MountError(f"{NO_MANAGER}: leave --replica out; {run} replicates until it ends")
         _mount_without(geniuz, target, alone, as_json)
         return
     usual = mountpoint is None

