@@ -121,7 +121,8 @@ class Health:
             )
         if trouble:
             mend = _command("geniuzfs check --repair --in", folder.name)
-            return Finding(folder.name, f"{folder.path} is damaged: {trouble}", mend)
+            said = " ".join(trouble.split())  # SQLite's lines
+            return Finding(folder.name, f"{folder.path} is damaged: {said}", mend)
         looked = (
             "sound" if trouble == "" else f"sound as far as {CHECK_SECONDS:g} s of looking went"
         )

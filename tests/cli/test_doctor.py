@@ -100,11 +100,13 @@ def test_before_the_first_mount_nothing_is_wrong_and_nothing_is_made(
     assert not (tmp_path / "none").exists()
 
 
-def test_a_database_that_is_damaged(well: Config) -> None:
+@pytest.mark.parametrize(("page", "count"), [(1, 8), (4, 2)])
+def test_a_database_that_is_damaged(well: Config, page: int, count: int) -> None:
     with open(well.home / "memory.db", "r+b") as file:
-        file.seek(4096)
-        file.write(b"\xff" * 4096 * 8)
-    ((part, (_detail, mend)),) = wrong().items()
+        file.seek(4096 * page)
+        file.write(b"\xff" * 4096 * count)
+    ((part, (detail, mend)),) = wrong().items()
+    assert len(detail.splitlines()) == 1
     assert part in ("My memory", "folders")
     assert mend.startswith("geniuzfs check")
 
