@@ -64,7 +64,7 @@ def translated(error: apsw.Error) -> Exception:
         return StoreDamaged(f"{error}: geniuzfs check --repair makes it anew")
     for theirs, ours in _ERRORS:
         if isinstance(error, theirs):
-            return ours(str(error))
+            return ours("the disk is full" if ours is StoreFull else str(error))
     return error
 
 

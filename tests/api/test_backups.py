@@ -322,7 +322,7 @@ def test_a_full_disk_leaves_nothing_of_a_backup_and_harms_no_folder(
         txn.run("INSERT INTO large VALUES (randomblob(4000000))")
     database.close()
     with small_disk(shelf, "1m"):
-        with pytest.raises(StoreFull):
+        with pytest.raises(StoreFull, match="the disk is full"):
             _backed_up(geniuz, shelf, "My memory")
         assert os.listdir(shelf) == []
         _backed_up(geniuz, shelf, "Lumen")
