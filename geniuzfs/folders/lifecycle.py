@@ -20,8 +20,12 @@ from geniuzfs.ports import Clock
 from geniuzfs.store import meta, tree
 from geniuzfs.store.connection import Database
 
-_TAKEN = (ARCHIVE, "models")
-"""Directories in the data directory that hold something else."""
+_SUFFIXES = ("", "-wal", "-shm", "-journal", "-learner")
+_TAKEN = {ARCHIVE, "models", places.FILE, "mount.log", "embed.log"}
+_TAKEN |= {f"{file}{suffix}" for file in (FILE, EARLIER) for suffix in _SUFFIXES}
+"""Names in the data directory of something else, there or not yet: SQLite opens no database beside
+a directory that is called as its log.
+"""
 
 _WAIT_SECONDS = 5.0
 

@@ -100,3 +100,13 @@ def test_a_folder_that_is_there_twice_is_meant_by_nothing(config: Config, tmp_pa
     ):
         with pytest.raises(TwoCopies, match="copy"):
             _means(configured, name, here)
+
+
+@pytest.mark.parametrize("name", ["memory.db-wal", "station.db", "mount.log", "folders.json"])
+def test_a_folder_called_as_a_file_of_another_is_not_in_its_way(config: Config, name: str) -> None:
+    arranging = Arranging(config, CLOCK)
+    assert not (config.home / name).exists()
+    folder = arranging.new(name)
+    assert (folder.name, folder.path.parent.name) == (name, f"{name}~2")
+    Database.open(arranging.meant("My memory", None).path).close()
+    assert arranging.seen().warnings() == []
