@@ -76,6 +76,8 @@ def quoted(word: str) -> str:
 
 def instance(mountpoint: Path) -> str:
     """The unit of one more mount. Raises MountError."""
+    if shutil.which("systemd-escape") is None:
+        raise MountError("systemd is not installed here: geniuzfs mount and umount do without it")
     done = subprocess.run(
         ["systemd-escape", "--path", "--template", ANOTHER, str(mountpoint)],
         capture_output=True,

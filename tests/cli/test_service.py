@@ -97,6 +97,11 @@ def test_without_systemd_it_mounts_in_the_background_and_says_so(commands: Comma
     commands.run("umount")
 
 
+def test_without_systemd_no_mount_more_was_installed(commands: Commands) -> None:
+    line = commands.run("service", "uninstall", commands.root, code=7)
+    assert "systemd is not installed here" in line
+
+
 def test_a_folder_that_is_missing_installs_nothing(commands: Commands) -> None:
     commands.with_systemctl()
     assert "'Work'" in commands.run("service", "install", "--in", "Work", code=1)
