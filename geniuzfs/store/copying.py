@@ -29,6 +29,7 @@ _IMMUTABLE = "immutable=1"
 
 _FORMAT_AT = 18
 """Where a database says that it has a write-ahead log: 2 bytes, each 2, else 1."""
+_NO_LOG = b"\x01\x01"
 
 _MOVED_TO = "moved_to"
 _BACKED_UP = "backed_up_at"
@@ -86,7 +87,7 @@ def mark(path: Path, at: str) -> None:
         # What PRAGMA journal_mode = DELETE writes, which takes shared memory first: FAT and network
         # disks have none.
         file.seek(_FORMAT_AT)
-        file.write(b"\x01\x01")
+        file.write(_NO_LOG)
     with _closing(_opened(path, "nolock=1")) as connection:
         txn = Txn(connection)
         txn.row("PRAGMA journal_mode = OFF")  # a crash leaves a file that is removed
@@ -129,9 +130,15 @@ def restore(path: Path, target: Path, told: Told = lambda done, of: None) -> Non
 
 
 def _as_it_is(path: Path) -> str:
-    """How to open a file so that nothing is made beside it, unless it has a log already."""
+    """How to open a file so that nothing is made beside it, unless it has a log already. What says
+    that it has none, as backups do, does not take in what lies there by that name.
+    """
     log = path.with_name(path.name + "-wal")
-    return "" if log.exists() and log.stat().st_size else _IMMUTABLE
+    if not log.exists() or not log.stat().st_size or not path.is_file():
+        return _IMMUTABLE
+    with path.open("rb") as file:
+        file.seek(_FORMAT_AT)
+        return _IMMUTABLE if file.read(2) == _NO_LOG else ""
 
 
 def _opened(path: Path, how: str = "") -> apsw.Connection:

@@ -266,6 +266,23 @@ def test_the_first_folder_is_not_made_amid_a_restore(geniuz: Geniuz, tmp_path: P
     assert _kept(folder) == ["Tea at four."]
 
 
+def test_the_log_of_another_database_is_not_taken_for_that_of_a_backup(
+    geniuz: Geniuz, shelf: Path
+) -> None:
+    (one,) = _backed_up(geniuz, shelf, "Lumen")
+    held = one.path.read_bytes()
+    database = Database.open(geniuz.config.home / "memory.db")
+    geniuz.keep("My memory", "Not Lumen's.")
+    log = one.path.with_name(f"{one.path.name}-wal")
+    shutil.copyfile(database.wal_path, log)
+    database.close()
+    beside = log.read_bytes()
+    assert beside
+    restored = geniuz.copies.backups().restore(one.path, None, None)
+    assert _kept(restored.folder) == []
+    assert (one.path.read_bytes(), log.read_bytes()) == (held, beside)
+
+
 def test_the_log_of_a_database_that_is_gone_is_not_taken_for_that_of_a_backup(
     geniuz: Geniuz, shelf: Path
 ) -> None:
