@@ -136,7 +136,7 @@ def _as_it_is(path: Path) -> str:
     log = path.with_name(path.name + "-wal")
     if not log.exists() or not log.stat().st_size or not path.is_file():
         return _IMMUTABLE
-    with path.open("rb") as file:
+    with durable.translating(path), path.open("rb") as file:
         file.seek(_FORMAT_AT)
         return _IMMUTABLE if file.read(2) == _NO_LOG else ""
 
