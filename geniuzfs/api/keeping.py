@@ -20,8 +20,11 @@ Open = Callable[[Folder], Database]
 
 T = TypeVar("T")
 
-_PAUSES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
+_PAUSES = (0.0, 0.0, 0.05, 0.1, 0.2, 0.4, 0.8)
 """Seconds between looking for a folder that is on its way and looking again."""
+
+
+_AGAIN = 2
 
 
 class Held(NamedTuple):
@@ -40,16 +43,24 @@ class Held(NamedTuple):
 
 def wherever(find_: Callable[[], Folder], use: Callable[[Folder], T]) -> T:
     """What `use` gives of the folder that `find_` finds. A folder that is moved between the two is
-    looked for again: a move is seen for some milliseconds.
+    looked for again: a move is seen for some milliseconds. It may be back by the time one looks, so
+    what was not found, which changes nothing, is looked for _AGAIN times.
     """
+    missed = 0
     for pause in _PAUSES:
         folder = find_()
         try:
             return use(folder)
-        except (Moved, NotFound, StoreFault) as error:
-            if not isinstance(error, Moved) and folder.path.exists():
+        except NotFound:
+            missed += 1
+            if missed > _AGAIN and folder.path.exists():
                 raise
-            time.sleep(pause)
+        except StoreFault:
+            if folder.path.exists():
+                raise
+        except Moved:
+            pass
+        time.sleep(pause)
     return use(find_())
 
 
