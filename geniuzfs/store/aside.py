@@ -89,11 +89,16 @@ def swap(aside: Aside, when: str) -> Path:
 
 
 def _undo(path: Path) -> None:
-    """A swap that was killed has left two names of one file, and maybe its log with the other."""
+    """A swap that was killed has left two names of one file, and maybe its log with the other. That
+    comes back, unless somebody has written to the file without it since: it is of an older state
+    then, and stays apart.
+    """
     for kept in path.parent.glob(f"{path.name}.damaged-*"):
         if kept.samefile(path):
-            if _log(kept).exists() and not _log(path).exists():
-                _log(kept).rename(_log(path))
+            log, back = _log(kept), _log(path)
+            written_ns = path.stat().st_mtime_ns
+            if log.exists() and not back.exists() and written_ns <= log.stat().st_ctime_ns:
+                log.rename(back)
             kept.unlink()
 
 

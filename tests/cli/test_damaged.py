@@ -286,6 +286,30 @@ def test_a_repair_that_is_killed_leaves_the_damaged_folder_or_the_new_one(home: 
     assert ends == {True, False}
 
 
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_log_that_a_killed_repair_has_moved_comes_back_unless_it_is_older(
+    home: Path, writes: bool
+) -> None:
+    path = home / "Work" / "memory.db"
+    kept = path.with_name("memory.db.damaged-1")
+    database = Database.open(path)
+    with database.txn() as txn:
+        txn.run("INSERT INTO _meta VALUES ('in', 'the log')")
+    log = database.wal_path.read_bytes()
+    database.close()
+    kept.hardlink_to(path)
+    kept.with_name(f"{kept.name}-wal").write_bytes(log)
+    if writes:
+        database = Database.open(path)
+        write(database, "since.md", "since")
+        database.close()
+    with aside.alone(path):
+        back = path.with_name(f"{path.name}-wal")
+        assert (back.read_bytes() if back.exists() else None) == (None if writes else log)
+    assert kept.with_name(f"{kept.name}-wal").exists() == writes
+    assert not kept.exists()
+
+
 def test_what_another_repair_has_just_made_is_not_put_aside(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
