@@ -312,11 +312,18 @@ def _without_log(path: Path, sql: str) -> object:
         return None
 
 
+def _size(path: Path) -> int | None:
+    """None where there is no file: who closes a database last takes its log away."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
+
+
 def _check_not_emptied(path: Path) -> None:
     """Raises StoreDamaged: of an empty file SQLite makes a new one, and throws its log away."""
-    log = path.with_name(path.name + "-wal")
     # The log first: who makes a new file begins it when the file is written.
-    if log.exists() and log.stat().st_size and path.exists() and not path.stat().st_size:
+    if _size(path.with_name(path.name + "-wal")) and _size(path) == 0:
         raise StoreDamaged(f"the file is empty, and its log is not: put a copy of {path} back")
 
 

@@ -354,10 +354,10 @@ def test_of_two_editors_and_two_appenders_every_text_and_line_can_be_had_back(
         for name in (b"ann", b"bob"):
             for number in range(40):
                 parts = [b"%s %d %d\n" % (name, number, part) for part in range(3)]
-                # All of a text or, where the same editor saved thrice in a row, none of it.
-                assert len({part in held for part in parts}) == 1
-        assert b"ann 39 2\n" in held
-        assert b"bob 39 2\n" in held
+                # A text that was finished and is held is held whole. Where the same editor saved
+                # thrice in a row it is not, but maybe how far it was when another saved amid it.
+                finished = parts[-1] in held or number == 39
+                assert not finished or [part for part in parts if part not in held] == []
         assert texts[0] == b"before\n"
 
 
