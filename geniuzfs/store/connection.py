@@ -287,7 +287,7 @@ def _check_ours(path: Path, connection: apsw.Connection) -> None:
     """
     log = path.with_name(path.name + "-wal")
     other = f"{log.name} beside it is not its log: move that away, or try geniuzfs check --repair"
-    logged = log.exists() and log.stat().st_size > 0
+    logged = _size(log)
     view = View(connection)
     try:
         schema.check_ours(view)
