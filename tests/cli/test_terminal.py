@@ -1,7 +1,6 @@
 """What a command prints on a terminal, and what of it not in a pipe."""
 
 import os
-import pty
 import re
 import select
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from geniuzfs.cli import output
+from tests import terminals
 from tests.cli.examples import World, world
 from tests.cli.program import start
 from tests.folders.killing import other_disk
@@ -25,7 +25,7 @@ def there(tmp_path: Path) -> World:
 
 def on_terminal(there: World, *words: str, **variables: str) -> str:
     """What the program writes to a terminal, standard error too."""
-    main, terminal = pty.openpty()
+    main, terminal = terminals.opened()
     done = subprocess.Popen(
         [sys.executable, "-m", "geniuzfs", *words],
         env={**os.environ, "TERM": "xterm", "NO_COLOR": "", **there.variables, **variables},

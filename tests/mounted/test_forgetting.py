@@ -1,7 +1,6 @@
 """`geniuzfs forget` beneath a live mount that learns, with others who write."""
 
 import os
-import pty
 import sqlite3
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import terminals
 from tests.daemon import Daemon, listed, wait_until
 from tests.mounted.learned import Learned, files
 
@@ -163,7 +163,7 @@ def test_on_a_terminal_it_asks_first(mount: Learned) -> None:
     note = mount.root / "asked too.md"
     note.write_text("Asked.\n")
     for answer, is_there in ((b"n\n", True), (b"y\n", False)):
-        ours, theirs = pty.openpty()
+        ours, theirs = terminals.opened()
         process = mount.started("forget", str(note), stdin=theirs)
         os.write(ours, answer)
         _, error = process.communicate()

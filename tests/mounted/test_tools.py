@@ -6,7 +6,6 @@ The mount lies outside /tmp, where vim and emacs would make no backups.
 import itertools
 import mmap
 import os
-import pty
 import select
 import shutil
 import socket
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import terminals
 from tests.daemon import Daemon
 from tests.mounted.comparing import differences
 
@@ -127,10 +127,7 @@ def test_nano(home: Home, options: tuple[str, ...]) -> None:
         pytest.skip("needs nano: .ci/test installs it")
     directory = home.directory(f"nano {options}")
     note = made(directory)
-    try:
-        control, terminal = pty.openpty()
-    except OSError as error:
-        pytest.skip(f"needs a pseudo-terminal: {error}; mount devpts at /dev/pts")
+    control, terminal = terminals.opened()
     nano = subprocess.Popen(
         ["nano", "--ignorercfiles", *options, note],
         stdin=terminal,
