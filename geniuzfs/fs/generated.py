@@ -40,6 +40,7 @@ from geniuzfs.fs.probes import is_probe
 from geniuzfs.fs.recalling import Recalling
 from geniuzfs.fs.unchanging import Unchanging
 from geniuzfs.fs.virtual import (
+    DOTS,
     VIRTUAL,
     Answer,
     Ask,
@@ -51,6 +52,7 @@ from geniuzfs.fs.virtual import (
     Text,
     Virtual,
     Virtuals,
+    list_dots,
     shown,
 )
 from geniuzfs.model import FOLDER_ATTRIBUTE, Scope
@@ -60,8 +62,6 @@ ATTRIBUTES = frozenset((STATE, FOLDER_ATTRIBUTE, os.fsencode(COUNTERS)))
 """Not listed: `cp -a` and `rsync -X` would try to set them on the copy."""
 
 ASK = b"ask"
-
-_DOTS = 2
 
 
 class _Listed(NamedTuple):
@@ -118,7 +118,7 @@ class Generated(Unchanging):
         are 3 to 6. False when it takes no more.
         """
         scope = self._places.scope(parent_inode)
-        for cookie, name in enumerate(self._places.listed(scope), _DOTS + 1):
+        for cookie, name in enumerate(self._places.listed(scope), DOTS + 1):
             if start >= cookie or self._places.is_taken(scope, name):
                 continue
             if not self._listed(token, name, self._within(scope, name), cookie):
@@ -242,11 +242,10 @@ class Generated(Unchanging):
     async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
         directory, hits = self._directories[fh]
         own = self._shown(directory)
-        for cookie, name in ((1, b"."), (2, b"..")):
-            if start_id < cookie and not pyfuse3.readdir_reply(token, name, own, cookie):
-                return
-        first = max(start_id - _DOTS, 0)
-        for cookie, hit in enumerate(hits[first:], first + _DOTS + 1):
+        if not list_dots(token, own, start_id):
+            return
+        first = max(start_id - DOTS, 0)
+        for cookie, hit in enumerate(hits[first:], first + DOTS + 1):
             if not self._listed(token, hit.name, self._link(directory, hit), cookie):
                 return
 

@@ -27,7 +27,7 @@ from geniuzfs.fs.attrs import TIMEOUT
 from geniuzfs.fs.faults import handler
 from geniuzfs.fs.places import HISTORY, Places
 from geniuzfs.fs.unchanging import Unchanging
-from geniuzfs.fs.virtual import VIRTUAL, Directory, Virtual, Virtuals, shown
+from geniuzfs.fs.virtual import DOTS, VIRTUAL, Directory, Virtual, Virtuals, list_dots, shown
 from geniuzfs.fs.volumes import Volume
 from geniuzfs.model import CHUNK, FolderId, Scope
 from geniuzfs.store import histories, versions
@@ -35,8 +35,6 @@ from geniuzfs.store.versions import Version
 
 PAST = VIRTUAL + (1 << 50)
 """Their numbers, and those of their handles, start here, below those of memories."""
-
-_DOTS = 2
 
 
 class Past(Directory):
@@ -160,11 +158,10 @@ class Histories(Unchanging):
     async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
         directory, names = self._directories[fh]
         own = self._shown(directory)
-        for cookie, name in ((1, b"."), (2, b"..")):
-            if start_id < cookie and not pyfuse3.readdir_reply(token, name, own, cookie):
-                return
-        first = max(start_id - _DOTS, 0)
-        for cookie, name in enumerate(names[first:], first + _DOTS + 1):
+        if not list_dots(token, own, start_id):
+            return
+        first = max(start_id - DOTS, 0)
+        for cookie, name in enumerate(names[first:], first + DOTS + 1):
             found = self._called(directory, name)
             if found is None:  # it is kept no longer
                 continue

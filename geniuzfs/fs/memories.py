@@ -39,7 +39,7 @@ from geniuzfs.fs import gists
 from geniuzfs.fs.faults import handler
 from geniuzfs.fs.places import MEMORIES, Places
 from geniuzfs.fs.unchanging import Unchanging
-from geniuzfs.fs.virtual import VIRTUAL, Directory, Virtual, Virtuals, shown
+from geniuzfs.fs.virtual import DOTS, VIRTUAL, Directory, Virtual, Virtuals, list_dots, shown
 from geniuzfs.fs.volumes import Volume
 from geniuzfs.model import NAME_MAX, Memory, MemoryId, Scope
 from geniuzfs.names import is_short_lived, is_temporary
@@ -58,7 +58,6 @@ DRAFT_MAX = 4 * memories.CONTENT_MAX
 PAGE = 64
 """Memories read at once for a listing. The kernel takes some 20 to 60 a request."""
 
-_DOTS = 2
 _PAUSE_MAX = 0.5
 
 _log = logging.getLogger(__name__)
@@ -253,16 +252,15 @@ class Memories(Unchanging):
     async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
         directory = self._directories[fh]
         own = self._shown(self.directory(directory.scope))
-        for cookie, name in ((1, b"."), (2, b"..")):
-            if start_id < cookie and not pyfuse3.readdir_reply(token, name, own, cookie):
-                return
+        if not list_dots(token, own, start_id):
+            return
         if directory.scope.folder is None:  # each is listed once, in its folder
             return
         volume = self._volume(directory.scope)
-        for number, memory in _after(volume, max(start_id - _DOTS, 0)):
+        for number, memory in _after(volume, max(start_id - DOTS, 0)):
             file = self._file(volume, memory)
             taken = pyfuse3.readdir_reply(
-                token, gists.name(memory), self._shown(file), number + _DOTS
+                token, gists.name(memory), self._shown(file), number + DOTS
             )
             file.lookups += taken
             self._known.let_go(file)

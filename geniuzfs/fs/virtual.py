@@ -10,7 +10,8 @@ import stat
 from collections.abc import Iterable
 from typing import ClassVar, TypeVar
 
-from pyfuse3 import EntryAttributes
+import pyfuse3
+from pyfuse3 import EntryAttributes, ReaddirToken
 
 from geniuzfs.errors import Stale
 from geniuzfs.fs.attrs import attributes
@@ -18,6 +19,10 @@ from geniuzfs.model import Inode, InodeNumber, Scope
 
 VIRTUAL = 1 << 52
 """Their numbers, and those of their handles, start here: real ones have 52 bits."""
+
+
+DOTS = 2
+"""Names that a listing begins with: the directory and the one above. Cookies of others follow."""
 
 
 class Virtual:
@@ -177,6 +182,16 @@ class Virtuals(dict[int, Virtual]):
             key: _Key = (type(node), node.scope, node.within, node.name)
             if self._named.get(key) is node:
                 del self._named[key]
+
+
+def list_dots(token: ReaddirToken, own: EntryAttributes, start: int) -> bool:
+    """Tell `token` the first DOTS names of a directory with these attributes, those that come after
+    cookie `start`. False when it takes no more.
+    """
+    return all(
+        start >= cookie or pyfuse3.readdir_reply(token, name, own, cookie)
+        for cookie, name in enumerate((b".", b".."), 1)
+    )
 
 
 def shown(node: Virtual, owner: tuple[int, int], time_ns: int) -> EntryAttributes:
