@@ -116,13 +116,6 @@ class Nodes(dict[int, Node]):
             self.show(node, inode)
             node.gone = inode.nlink == 0
 
-    def outdated(self, volume: Volume, *numbers: InodeNumber) -> None:
-        """Read the attributes of these anew when they are next asked for."""
-        for number in numbers:
-            node = self.get(volume.base | number)
-            if node is not None and not node.gone:
-                node.attributes = None
-
     def forget(self, counts: Iterable[tuple[int, int]]) -> None:
         """The kernel gives back lookups: (number in the mount, how many)."""
         for id_, count in counts:

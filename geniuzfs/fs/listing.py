@@ -14,6 +14,7 @@ from pyfuse3 import ReaddirToken
 from geniuzfs.fs.attrs import attributes
 from geniuzfs.fs.inodes import Node, Nodes
 from geniuzfs.fs.top import COOKIES_BEFORE, Top
+from geniuzfs.fs.virtual import list_dots
 from geniuzfs.model import ROOT, Entry, Inode, InodeNumber
 from geniuzfs.store import tree
 
@@ -72,9 +73,8 @@ class Listings:
             shown, is_top = top.attributes(), True
         else:
             return
-        for cookie, name in ((1, b"."), (2, b"..")):
-            if start < cookie and not pyfuse3.readdir_reply(token, name, shown, cookie):
-                return
+        if not list_dots(token, shown, start):
+            return
         asks_more = is_top and start < COOKIES_BEFORE
         if asks_more and not self._list_more(shown.st_ino, start, token):
             return
